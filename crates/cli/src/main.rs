@@ -1,0 +1,2 @@
+//! The `loopfit` command.
+fn main() {}

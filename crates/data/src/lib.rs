@@ -1,0 +1,1 @@
+//! Where samples come from: simulations, tables, splits and preprocessing.

@@ -1,0 +1,1 @@
+//! Running many fits at once, each a pure function of its specification.

@@ -1,0 +1,1 @@
+//! How a function explains data: likelihoods, their derivatives and distances.

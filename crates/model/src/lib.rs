@@ -1,0 +1,1 @@
+//! What is fitted: architectures, tying, counts, budgets, parameters, growth, files.

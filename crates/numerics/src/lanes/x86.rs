@@ -1,0 +1,245 @@
+//! AVX-512 and AVX2 + FMA. The tokens can be made only where the processor has the
+//! instructions, which is what makes the `unsafe` calls below sound.
+#![allow(clippy::undocumented_unsafe_blocks)] // one reason for all of them: the line above
+
+use super::{Kernel, LANES, Lane, Simd};
+use std::arch::x86_64::*;
+
+/// Proof that the processor has AVX-512 F.
+#[derive(Clone, Copy, Debug)]
+pub struct Avx512(());
+
+/// Proof that the processor has AVX2 and FMA.
+#[derive(Clone, Copy, Debug)]
+pub struct Avx2(());
+
+impl Avx512 {
+    /// The token, if the processor has the instructions.
+    pub fn detect() -> Option<Self> {
+        std::arch::is_x86_feature_detected!("avx512f").then_some(Self(()))
+    }
+    /// For [`super::Level`], which holds `Avx512` only after [`Avx512::detect`].
+    #[inline(always)]
+    pub(super) fn of_level() -> Self {
+        Self(())
+    }
+}
+
+impl Avx2 {
+    /// The token, if the processor has the instructions.
+    pub fn detect() -> Option<Self> {
+        let has = std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("fma");
+        has.then_some(Self(()))
+    }
+    /// For [`super::Level`], which holds `Avx2` only after [`Avx2::detect`].
+    #[inline(always)]
+    pub(super) fn of_level() -> Self {
+        Self(())
+    }
+}
+
+#[inline]
+pub(super) fn run_avx512<K: Kernel>(s: Avx512, kernel: K) -> K::Output {
+    #[target_feature(enable = "avx512f")]
+    fn enabled<K: Kernel>(s: Avx512, kernel: K) -> K::Output {
+        kernel.run(s)
+    }
+    unsafe { enabled(s, kernel) }
+}
+
+#[inline]
+pub(super) fn run_avx2<K: Kernel>(s: Avx2, kernel: K) -> K::Output {
+    #[target_feature(enable = "avx2,fma")]
+    fn enabled<K: Kernel>(s: Avx2, kernel: K) -> K::Output {
+        kernel.run(s)
+    }
+    unsafe { enabled(s, kernel) }
+}
+
+/// Sum of eight lanes: `i` with `i + 4`, `+ 2`, `+ 1`.
+#[inline(always)]
+unsafe fn sum8(v: __m256) -> f32 {
+    unsafe {
+        let q = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
+        let h = _mm_add_ps(q, _mm_movehl_ps(q, q));
+        _mm_cvtss_f32(_mm_add_ss(h, _mm_movehdup_ps(h)))
+    }
+}
+
+impl Simd for Avx512 {
+    type V = __m512;
+
+    #[inline(always)]
+    fn splat(self, x: f32) -> __m512 {
+        unsafe { _mm512_set1_ps(x) }
+    }
+    #[inline(always)]
+    fn load(self, from: &Lane) -> __m512 {
+        unsafe { _mm512_load_ps(from.0.as_ptr()) }
+    }
+    #[inline(always)]
+    fn store(self, to: &mut Lane, v: __m512) {
+        unsafe { _mm512_store_ps(to.0.as_mut_ptr(), v) }
+    }
+    #[inline(always)]
+    fn add(self, a: __m512, b: __m512) -> __m512 {
+        unsafe { _mm512_add_ps(a, b) }
+    }
+    #[inline(always)]
+    fn sub(self, a: __m512, b: __m512) -> __m512 {
+        unsafe { _mm512_sub_ps(a, b) }
+    }
+    #[inline(always)]
+    fn mul(self, a: __m512, b: __m512) -> __m512 {
+        unsafe { _mm512_mul_ps(a, b) }
+    }
+    #[inline(always)]
+    fn div(self, a: __m512, b: __m512) -> __m512 {
+        unsafe { _mm512_div_ps(a, b) }
+    }
+    #[inline(always)]
+    fn fma(self, a: __m512, b: __m512, c: __m512) -> __m512 {
+        unsafe { _mm512_fmadd_ps(a, b, c) }
+    }
+    #[inline(always)]
+    fn max(self, a: __m512, b: __m512) -> __m512 {
+        unsafe { _mm512_max_ps(a, b) }
+    }
+    #[inline(always)]
+    fn min(self, a: __m512, b: __m512) -> __m512 {
+        unsafe { _mm512_min_ps(a, b) }
+    }
+    #[inline(always)]
+    fn sqrt(self, a: __m512) -> __m512 {
+        unsafe { _mm512_sqrt_ps(a) }
+    }
+    #[inline(always)]
+    fn select_greater(self, a: __m512, b: __m512, yes: __m512, no: __m512) -> __m512 {
+        unsafe { _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b), no, yes) }
+    }
+    #[inline(always)]
+    fn scale_by_power_of_two(self, v: __m512, t: __m512) -> __m512 {
+        unsafe {
+            let n = _mm512_slli_epi32::<23>(_mm512_castps_si512(t));
+            _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(v), n))
+        }
+    }
+    #[inline(always)]
+    fn sum(self, v: __m512) -> f32 {
+        unsafe {
+            let high = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(v)));
+            sum8(_mm256_add_ps(_mm512_castps512_ps256(v), high))
+        }
+    }
+    /// A transposing butterfly: 15 additions and 30 shuffles for all sixteen sums.
+    #[inline(always)]
+    fn sums(self, v: [__m512; LANES]) -> __m512 {
+        let pair8 = |a: __m512, b: __m512| unsafe {
+            _mm512_add_ps(
+                _mm512_shuffle_f32x4::<0x44>(a, b),
+                _mm512_shuffle_f32x4::<0xEE>(a, b),
+            )
+        };
+        let pair4 = |a: __m512, b: __m512| unsafe {
+            _mm512_add_ps(
+                _mm512_shuffle_f32x4::<0x88>(a, b),
+                _mm512_shuffle_f32x4::<0xDD>(a, b),
+            )
+        };
+        let pair2 = |a: __m512, b: __m512| unsafe {
+            let (a, b) = (_mm512_castps_pd(a), _mm512_castps_pd(b));
+            _mm512_add_ps(
+                _mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
+                _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)),
+            )
+        };
+        let pair1 = |a: __m512, b: __m512| unsafe {
+            _mm512_add_ps(
+                _mm512_shuffle_ps::<0x88>(a, b),
+                _mm512_shuffle_ps::<0xDD>(a, b),
+            )
+        };
+        // The order of the inputs is the one that leaves sum i in lane i.
+        let four = |i: usize| pair4(pair8(v[i], v[i + 4]), pair8(v[i + 8], v[i + 12]));
+        pair1(pair2(four(0), four(1)), pair2(four(2), four(3)))
+    }
+}
+
+impl Simd for Avx2 {
+    type V = [__m256; 2];
+
+    #[inline(always)]
+    fn splat(self, x: f32) -> Self::V {
+        unsafe { [_mm256_set1_ps(x); 2] }
+    }
+    #[inline(always)]
+    fn load(self, from: &Lane) -> Self::V {
+        let p = from.0.as_ptr();
+        unsafe { [_mm256_load_ps(p), _mm256_load_ps(p.add(8))] }
+    }
+    #[inline(always)]
+    fn store(self, to: &mut Lane, v: Self::V) {
+        let p = to.0.as_mut_ptr();
+        unsafe {
+            _mm256_store_ps(p, v[0]);
+            _mm256_store_ps(p.add(8), v[1]);
+        }
+    }
+    #[inline(always)]
+    fn add(self, a: Self::V, b: Self::V) -> Self::V {
+        unsafe { [_mm256_add_ps(a[0], b[0]), _mm256_add_ps(a[1], b[1])] }
+    }
+    #[inline(always)]
+    fn sub(self, a: Self::V, b: Self::V) -> Self::V {
+        unsafe { [_mm256_sub_ps(a[0], b[0]), _mm256_sub_ps(a[1], b[1])] }
+    }
+    #[inline(always)]
+    fn mul(self, a: Self::V, b: Self::V) -> Self::V {
+        unsafe { [_mm256_mul_ps(a[0], b[0]), _mm256_mul_ps(a[1], b[1])] }
+    }
+    #[inline(always)]
+    fn div(self, a: Self::V, b: Self::V) -> Self::V {
+        unsafe { [_mm256_div_ps(a[0], b[0]), _mm256_div_ps(a[1], b[1])] }
+    }
+    #[inline(always)]
+    fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+        unsafe {
+            [
+                _mm256_fmadd_ps(a[0], b[0], c[0]),
+                _mm256_fmadd_ps(a[1], b[1], c[1]),
+            ]
+        }
+    }
+    #[inline(always)]
+    fn max(self, a: Self::V, b: Self::V) -> Self::V {
+        unsafe { [_mm256_max_ps(a[0], b[0]), _mm256_max_ps(a[1], b[1])] }
+    }
+    #[inline(always)]
+    fn min(self, a: Self::V, b: Self::V) -> Self::V {
+        unsafe { [_mm256_min_ps(a[0], b[0]), _mm256_min_ps(a[1], b[1])] }
+    }
+    #[inline(always)]
+    fn sqrt(self, a: Self::V) -> Self::V {
+        unsafe { [_mm256_sqrt_ps(a[0]), _mm256_sqrt_ps(a[1])] }
+    }
+    #[inline(always)]
+    fn select_greater(self, a: Self::V, b: Self::V, yes: Self::V, no: Self::V) -> Self::V {
+        let half = |i: usize| unsafe {
+            _mm256_blendv_ps(no[i], yes[i], _mm256_cmp_ps::<_CMP_GT_OQ>(a[i], b[i]))
+        };
+        [half(0), half(1)]
+    }
+    #[inline(always)]
+    fn scale_by_power_of_two(self, v: Self::V, t: Self::V) -> Self::V {
+        let half = |i: usize| unsafe {
+            let n = _mm256_slli_epi32::<23>(_mm256_castps_si256(t[i]));
+            _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(v[i]), n))
+        };
+        [half(0), half(1)]
+    }
+    #[inline(always)]
+    fn sum(self, v: Self::V) -> f32 {
+        unsafe { sum8(_mm256_add_ps(v[0], v[1])) }
+    }
+}

@@ -1,0 +1,19 @@
+//! The arithmetic that every other crate stands on, chosen so that the same
+//! inputs give the same bits on every machine.
+//!
+//! - [`stream`]: random numbers as a pure function of `(stream, index)`;
+//! - [`sum`]: sums with a fixed order, means and standard errors;
+//! - [`special`]: log-sum-exp, softplus, sigmoid without overflow;
+//! - [`quadrature`]: Gauss-Legendre rules, midpoint grids, a low-discrepancy set;
+//! - [`lanes`]: sixteen 32-bit lanes on AVX-512, AVX2 or plain Rust, bit for bit alike.
+//!
+//! Transcendental functions come from [`libm`], a pure Rust port of musl's, and
+//! never from the platform: two platforms' `exp` differ in the last bit.
+
+pub mod lanes;
+pub mod quadrature;
+pub mod special;
+pub mod stream;
+pub mod sum;
+
+pub use libm;

@@ -1,0 +1,1 @@
+//! One result, many writers: terminal, Markdown, JSON, SVG and HTML.

@@ -1,0 +1,1 @@
+//! Which shapes, starts and settings to try under a cap, and which one to keep.
