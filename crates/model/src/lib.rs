@@ -1,1 +1,35 @@
 //! What is fitted: architectures, tying, counts, budgets, parameters, growth, files.
+//!
+//! A function is an input function, updates (blocks) and an output function. A
+//! [`Network`] says which one, with every dimension checked; everything else
+//! follows from it, in this order:
+//!
+//! - [`tying`]: Single, Loop or Untied, and which block an iteration applies;
+//! - [`network`]: residual FFN or post-LN Transformer, its dimensions and its count;
+//! - [`budget`]: the shapes that fit under a cap on the count;
+//! - [`layout`]: where each tensor lies in the one flat vector of coefficients;
+//! - [`parameters`]: that vector, with named views;
+//! - [`init`]: a fresh start;
+//! - [`growth`]: a larger network that begins as the same function;
+//! - [`bounds`]: the parameter box and the output clipping;
+//! - [`mod@reference`]: the function itself in plain `f64`, as the paper writes it;
+//! - [`mod@file`]: model files, written atomically and checked when read.
+
+pub mod bounds;
+pub mod budget;
+pub mod file;
+pub mod growth;
+pub mod init;
+pub mod layout;
+pub mod network;
+pub mod parameters;
+pub mod reference;
+pub mod tying;
+
+pub use bounds::Bounds;
+pub use budget::Budget;
+pub use file::ModelFile;
+pub use layout::{Layout, Role, View};
+pub use network::{Architecture, Network, ShapeError};
+pub use parameters::Parameters;
+pub use tying::{Method, Tying};

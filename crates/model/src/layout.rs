@@ -1,0 +1,198 @@
+//! Where each tensor lies in the one flat vector of coefficients.
+
+use crate::network::{Architecture, Network};
+use std::ops::Range;
+
+/// What a tensor is, as far as its start and its learning rate are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The matrix of an affine map.
+    Weight,
+    /// The bias of an affine map.
+    Bias,
+    /// `W2`, which carries a block's increment into the state.
+    OutgoingWeight,
+    /// `b2`, the bias of that increment.
+    OutgoingBias,
+    /// A constant token of the Transformer.
+    Token,
+    /// The gain of a layer normalisation.
+    Gain,
+    /// The bias of a layer normalisation.
+    Shift,
+}
+
+/// One tensor: its name, its shape and its place. Matrices are row-major.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The name, as in model files: `input.weight`, `block.0.w1`, ...
+    pub name: String,
+    /// The number of rows of a matrix, or the length of a vector.
+    pub rows: usize,
+    /// The number of columns of a matrix, 1 for a vector.
+    pub cols: usize,
+    /// One for a vector, two for a matrix.
+    pub rank: usize,
+    /// Where the tensor starts in the flat vector.
+    pub offset: usize,
+    /// How many numbers the affine map that the tensor belongs to reads.
+    pub fan_in: usize,
+    /// What the tensor is.
+    pub role: Role,
+}
+
+impl View {
+    /// The number of coefficients.
+    pub fn size(&self) -> usize {
+        self.rows * self.cols
+    }
+
+    /// The places of the coefficients in the flat vector.
+    pub fn range(&self) -> Range<usize> {
+        self.offset..self.offset + self.size()
+    }
+
+    /// The shape: one number for a vector, two for a matrix.
+    pub fn shape(&self) -> Vec<usize> {
+        match self.rank {
+            1 => vec![self.rows],
+            _ => vec![self.rows, self.cols],
+        }
+    }
+}
+
+/// The tensors of a network, in the order of the flat vector and without gaps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    views: Vec<View>,
+}
+
+impl Layout {
+    /// The layout of a network: input function, blocks, output function.
+    pub fn new(network: &Network) -> Self {
+        Self {
+            views: views(network).collect(),
+        }
+    }
+
+    /// The length of the flat vector; equal to [`Network::count`].
+    #[allow(clippy::len_without_is_empty, reason = "no network has no parameters")]
+    pub fn len(&self) -> usize {
+        self.views.last().map_or(0, |view| view.range().end)
+    }
+
+    /// The tensor with this name.
+    pub fn get(&self, name: &str) -> Option<&View> {
+        self.views.iter().find(|view| view.name == name)
+    }
+
+    /// The tensors in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, View> {
+        self.views.iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Layout {
+    type Item = &'a View;
+    type IntoIter = std::slice::Iter<'a, View>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// The tensors of a network one after the other. Lazy, so that a file that claims
+/// a huge network is found out at its first missing tensor.
+pub(crate) fn views(network: &Network) -> impl Iterator<Item = View> + '_ {
+    let blocks = network.tying().blocks();
+    let (q, outputs) = (network.q(), network.outputs());
+    let state = match network.architecture() {
+        Architecture::Ffn => q,
+        Architecture::Transformer { partition } => {
+            (partition.len() + crate::network::CONSTANT_TOKENS) * q
+        }
+    };
+    let mut offset = 0;
+    input(network)
+        .into_iter()
+        .chain((0..blocks).flat_map(move |i| block(network, i)))
+        .chain(affine("output.weight", "output.bias", outputs, state))
+        .map(move |view| {
+            let placed = View { offset, ..view };
+            offset += placed.size();
+            placed
+        })
+}
+
+fn input(network: &Network) -> Vec<View> {
+    let (d, q) = (network.d(), network.q());
+    match network.architecture() {
+        Architecture::Ffn => affine("input.weight", "input.bias", q, d).into(),
+        Architecture::Transformer { partition } => {
+            let data = partition.iter().enumerate().flat_map(|(j, inputs)| {
+                let (weight, bias) = (format!("input.{j}.weight"), format!("input.{j}.bias"));
+                affine(&weight, &bias, q, inputs.len())
+            });
+            let constant = ["controller", "reference.0", "reference.1"]
+                .map(|name| vector(name, q, q, Role::Token));
+            data.chain(constant).collect()
+        }
+    }
+}
+
+fn block(network: &Network, i: usize) -> Vec<View> {
+    let (q, r) = (network.q(), network.r());
+    let name = |part: &str| format!("block.{i}.{part}");
+    let [w1, b1] = affine(&name("w1"), &name("b1"), r, q);
+    let [mut w2, mut b2] = affine(&name("w2"), &name("b2"), q, r);
+    w2.role = Role::OutgoingWeight;
+    b2.role = Role::OutgoingBias;
+    let feedforward = [w1, b1, w2, b2];
+    if *network.architecture() == Architecture::Ffn {
+        return feedforward.into();
+    }
+    let norm = |ln: &str| {
+        [("gain", Role::Gain), ("bias", Role::Shift)]
+            .map(|(part, role)| vector(&name(&format!("{ln}.{part}")), q, q, role))
+    };
+    let attention = ["query", "key", "value", "out"].into_iter().flat_map(|p| {
+        let (weight, bias) = (name(&format!("{p}.weight")), name(&format!("{p}.bias")));
+        affine(&weight, &bias, q, q)
+    });
+    attention
+        .chain(norm("ln1"))
+        .chain(feedforward)
+        .chain(norm("ln2"))
+        .collect()
+}
+
+/// The matrix and the bias of an affine map; the offsets come later.
+fn affine(weight: &str, bias: &str, rows: usize, cols: usize) -> [View; 2] {
+    [
+        View {
+            name: weight.to_owned(),
+            rows,
+            cols,
+            rank: 2,
+            offset: 0,
+            fan_in: cols,
+            role: Role::Weight,
+        },
+        vector(bias, rows, cols, Role::Bias),
+    ]
+}
+
+fn vector(name: &str, rows: usize, fan_in: usize, role: Role) -> View {
+    View {
+        name: name.to_owned(),
+        rows,
+        cols: 1,
+        rank: 1,
+        offset: 0,
+        fan_in,
+        role,
+    }
+}
+
+#[cfg(test)]
+mod tests;

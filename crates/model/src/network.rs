@@ -1,0 +1,349 @@
+//! Which function class: the architecture, its dimensions and its count.
+
+use crate::layout::Layout;
+use crate::tying::Tying;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The largest dimension, iteration count or parameter count that a network may
+/// have: far above any cap of interest, and low enough that no count overflows.
+pub const LARGEST: usize = 1 << 24;
+
+/// The input-independent tokens of the Transformer: one controller, two references.
+pub(crate) const CONSTANT_TOKENS: usize = 3;
+
+/// Up to this many inputs, [`default_partition`] gives each its own data token.
+const DEFAULT_TOKENS: usize = 8;
+
+/// The two neural realisations of Section 3.2.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Architecture {
+    /// The residual ReLU feedforward network.
+    Ffn,
+    /// The post-LN Transformer.
+    Transformer {
+        /// The sets `I_1, ..., I_M` of inputs (counted from zero) that the data tokens read.
+        partition: Vec<Vec<usize>>,
+    },
+}
+
+impl Architecture {
+    /// A Transformer over the [`default_partition`] of `d` inputs.
+    pub fn transformer(d: usize) -> Self {
+        Self::Transformer {
+            partition: default_partition(d),
+        }
+    }
+
+    /// The parameters outside the blocks: input and output function.
+    ///
+    /// # Formula
+    /// FFN `q(d + 1) + C(q + 1)`; Transformer `q(d + N) + C(Nq + 1)` with
+    /// `N = M + 3` tokens. With `C = 1` these are the paper's `q(d + 2) + 1` and
+    /// `q(d + 2N) + 1`: only the output function depends on C, and it is affine on
+    /// `R^{Nq}`, so C of them cost `C(Nq + 1)`.
+    ///
+    /// # Reference
+    /// Table 1 (Section 3.2), Section F.4.2, `P_end` in Section E.2.1.
+    pub(crate) fn endpoint_count(&self, d: usize, outputs: usize, q: usize) -> u128 {
+        let (d, c, q) = (d as u128, outputs as u128, q as u128);
+        match self {
+            Self::Ffn => q * (d + 1) + c * (q + 1),
+            Self::Transformer { partition } => {
+                let n = (partition.len() + CONSTANT_TOKENS) as u128;
+                q * (d + n) + c * (n * q + 1)
+            }
+        }
+    }
+
+    /// The parameters of one block as `(fixed, slope)`, to be read as
+    /// `fixed + slope r`.
+    ///
+    /// # Formula
+    /// FFN `q + (2q + 1) r`; Transformer `4q^2 + 9q + (2q + 1) r`.
+    ///
+    /// # Reference
+    /// Table 1 (Section 3.2), Section F.4.2, `P_block` in Section E.2.1.
+    pub(crate) fn block_count(&self, q: usize) -> (u128, u128) {
+        let q = q as u128;
+        let fixed = match self {
+            Self::Ffn => q,
+            Self::Transformer { .. } => 4 * q * q + 9 * q,
+        };
+        (fixed, 2 * q + 1)
+    }
+
+    /// The parameters of a whole network with this many separate blocks.
+    pub(crate) fn count(
+        &self,
+        d: usize,
+        outputs: usize,
+        q: usize,
+        r: usize,
+        blocks: usize,
+    ) -> u128 {
+        let (fixed, slope) = self.block_count(q);
+        self.endpoint_count(d, outputs, q) + blocks as u128 * (fixed + slope * r as u128)
+    }
+
+    /// Checks what does not depend on the shape: dimensions and partition.
+    pub(crate) fn check(&self, d: usize, outputs: usize) -> Result<(), ShapeError> {
+        for (name, value) in [("d", d), ("the number of outputs", outputs)] {
+            check_dimension(name, value)?;
+        }
+        let Self::Transformer { partition } = self else {
+            return Ok(());
+        };
+        let mut seen = vec![false; d];
+        for (token, inputs) in partition.iter().enumerate() {
+            if inputs.is_empty() {
+                return Err(ShapeError::EmptyToken { token });
+            }
+            for &input in inputs {
+                match seen.get_mut(input) {
+                    None => return Err(ShapeError::InputOutOfRange { token, input, d }),
+                    Some(true) => return Err(ShapeError::InputTwice { input }),
+                    Some(seen) => *seen = true,
+                }
+            }
+        }
+        match seen.iter().position(|&s| !s) {
+            Some(input) => Err(ShapeError::InputUnused { input }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// One data token for each input up to eight inputs, above that eight groups of
+/// neighbouring inputs whose sizes differ by at most one.
+pub fn default_partition(d: usize) -> Vec<Vec<usize>> {
+    let tokens = d.min(DEFAULT_TOKENS);
+    (0..tokens)
+        .map(|j| (j * d / tokens..(j + 1) * d / tokens).collect())
+        .collect()
+}
+
+/// A network whose dimensions have been checked: an architecture, the input
+/// dimension `d`, the number of outputs C, the state dimension `q`, the hidden
+/// width `r` and the tying.
+///
+/// # Reference
+/// Sections 2.1, 3.2 and F.4.2.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked", into = "Unchecked")]
+pub struct Network {
+    architecture: Architecture,
+    d: usize,
+    outputs: usize,
+    q: usize,
+    r: usize,
+    tying: Tying,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    architecture: Architecture,
+    d: usize,
+    outputs: usize,
+    q: usize,
+    r: usize,
+    tying: Tying,
+}
+
+/// What is wrong with the dimensions of a network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShapeError {
+    /// A dimension or the iteration count is zero.
+    #[error("{name} is 0: every dimension and the iteration count must be at least 1")]
+    Zero {
+        /// Which one.
+        name: &'static str,
+    },
+    /// A dimension or the iteration count is beyond [`LARGEST`].
+    #[error("{name} is {value}: at most {LARGEST} is supported")]
+    TooLarge {
+        /// Which one.
+        name: &'static str,
+        /// Its value.
+        value: usize,
+    },
+    /// The parameter count is beyond [`LARGEST`].
+    #[error("the network would have {count} parameters: at most {LARGEST} are supported")]
+    TooManyParameters {
+        /// The count.
+        count: u128,
+    },
+    /// A data token reads no input.
+    #[error("set {token} of the token partition is empty: each data token must read an input")]
+    EmptyToken {
+        /// The token, counted from zero.
+        token: usize,
+    },
+    /// A data token reads an input that does not exist.
+    #[error("set {token} of the token partition names input {input}, but d = {d} (counted from 0)")]
+    InputOutOfRange {
+        /// The token, counted from zero.
+        token: usize,
+        /// The input it names.
+        input: usize,
+        /// The number of inputs.
+        d: usize,
+    },
+    /// Two places of the partition name the same input.
+    #[error("the token partition names input {input} twice: each input belongs to one token")]
+    InputTwice {
+        /// The input, counted from zero.
+        input: usize,
+    },
+    /// No data token reads this input.
+    #[error("the token partition leaves out input {input}: each input belongs to one token")]
+    InputUnused {
+        /// The input, counted from zero.
+        input: usize,
+    },
+}
+
+fn check_dimension(name: &'static str, value: usize) -> Result<(), ShapeError> {
+    match value {
+        0 => Err(ShapeError::Zero { name }),
+        1..=LARGEST => Ok(()),
+        _ => Err(ShapeError::TooLarge { name, value }),
+    }
+}
+
+impl Network {
+    /// A network with these dimensions, if they describe one.
+    pub fn new(
+        architecture: Architecture,
+        d: usize,
+        outputs: usize,
+        q: usize,
+        r: usize,
+        tying: Tying,
+    ) -> Result<Self, ShapeError> {
+        architecture.check(d, outputs)?;
+        for (name, value) in [("q", q), ("r", r), ("T", tying.iterations())] {
+            check_dimension(name, value)?;
+        }
+        let network = Self {
+            architecture,
+            d,
+            outputs,
+            q,
+            r,
+            tying,
+        };
+        let count = network.wide_count();
+        if count > LARGEST as u128 {
+            return Err(ShapeError::TooManyParameters { count });
+        }
+        Ok(network)
+    }
+
+    /// A residual FFN with these dimensions.
+    pub fn ffn(
+        d: usize,
+        outputs: usize,
+        q: usize,
+        r: usize,
+        tying: Tying,
+    ) -> Result<Self, ShapeError> {
+        Self::new(Architecture::Ffn, d, outputs, q, r, tying)
+    }
+
+    /// The input dimension.
+    pub fn d(&self) -> usize {
+        self.d
+    }
+
+    /// The number of outputs: one, or the number C of classes.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// The state dimension.
+    pub fn q(&self) -> usize {
+        self.q
+    }
+
+    /// The hidden width.
+    pub fn r(&self) -> usize {
+        self.r
+    }
+
+    /// How the updates share their coefficients.
+    pub fn tying(&self) -> Tying {
+        self.tying
+    }
+
+    /// Residual FFN or Transformer.
+    pub fn architecture(&self) -> &Architecture {
+        &self.architecture
+    }
+
+    /// The number of distinct trainable scalars, which a budget bounds.
+    ///
+    /// # Formula
+    /// FFN: `q(d + 1) + C(q + 1) + k {(2q + 1) r + q}`;
+    /// Transformer: `q(d + N) + C(Nq + 1) + k {4q^2 + (2q + 1) r + 9q}`, `N = M + 3`;
+    /// with `k = 1` separate blocks for Single and Loop, `k = T` for Untied.
+    ///
+    /// # Reference
+    /// Table 1 (Section 3.2) and Section F.4.2.
+    pub fn count(&self) -> usize {
+        self.wide_count() as usize
+    }
+
+    fn wide_count(&self) -> u128 {
+        let blocks = self.tying.blocks();
+        self.architecture
+            .count(self.d, self.outputs, self.q, self.r, blocks)
+    }
+
+    /// Where each tensor lies in the flat vector of coefficients.
+    pub fn layout(&self) -> Layout {
+        Layout::new(self)
+    }
+}
+
+/// `Loop (q = 4, r = 11, T = 16), 120 parameters`.
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (method, t) = (self.tying.method(), self.tying.iterations());
+        let kind = match self.architecture {
+            Architecture::Ffn => "",
+            Architecture::Transformer { .. } => " Transformer",
+        };
+        let (q, r, count) = (self.q, self.r, self.count());
+        write!(
+            f,
+            "{method}{kind} (q = {q}, r = {r}, T = {t}), {count} parameters"
+        )
+    }
+}
+
+impl TryFrom<Unchecked> for Network {
+    type Error = ShapeError;
+
+    fn try_from(u: Unchecked) -> Result<Self, ShapeError> {
+        Self::new(u.architecture, u.d, u.outputs, u.q, u.r, u.tying)
+    }
+}
+
+impl From<Network> for Unchecked {
+    fn from(n: Network) -> Self {
+        Self {
+            architecture: n.architecture,
+            d: n.d,
+            outputs: n.outputs,
+            q: n.q,
+            r: n.r,
+            tying: n.tying,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

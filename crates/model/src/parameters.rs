@@ -1,0 +1,124 @@
+//! The coefficients of a network as one flat vector with named views.
+
+use crate::layout;
+use crate::network::Network;
+
+/// The coefficients of a network: as many as it counts, all of them finite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameters {
+    network: Network,
+    values: Vec<f32>,
+}
+
+/// Why a vector is not the coefficients of a network.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ParametersError {
+    /// The vector is too short or too long.
+    #[error("the network has {expected} parameters, but {found} values were given")]
+    Length {
+        /// The network's count.
+        expected: usize,
+        /// The vector's length.
+        found: usize,
+    },
+    /// A coefficient is infinite or NaN.
+    #[error("coefficient {index} of tensor {tensor} is {value}: all coefficients must be finite")]
+    NotFinite {
+        /// The tensor's name.
+        tensor: String,
+        /// The place in the tensor, row by row.
+        index: usize,
+        /// The value there.
+        value: f32,
+    },
+}
+
+impl Parameters {
+    /// The coefficients of a network, in the order of its [`Layout`](crate::Layout).
+    pub fn new(network: Network, values: Vec<f32>) -> Result<Self, ParametersError> {
+        if values.len() != network.count() {
+            return Err(ParametersError::Length {
+                expected: network.count(),
+                found: values.len(),
+            });
+        }
+        if values.iter().any(|v| !v.is_finite()) {
+            for view in layout::views(&network) {
+                for (index, &value) in values[view.range()].iter().enumerate() {
+                    if !value.is_finite() {
+                        let tensor = view.name;
+                        return Err(ParametersError::NotFinite {
+                            tensor,
+                            index,
+                            value,
+                        });
+                    }
+                }
+            }
+        }
+        Ok(Self { network, values })
+    }
+
+    /// The network they belong to.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// All coefficients, in the order of the layout.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// The coefficients of one tensor, row by row.
+    ///
+    /// # Panics
+    /// If the network has no tensor of that name; [`Layout::get`](crate::Layout::get)
+    /// asks first.
+    pub fn view(&self, name: &str) -> &[f32] {
+        match layout::views(&self.network).find(|view| view.name == name) {
+            Some(view) => &self.values[view.range()],
+            None => panic!("{} has no tensor {name:?}", self.network),
+        }
+    }
+
+    /// The flat vector itself.
+    pub fn into_values(self) -> Vec<f32> {
+        self.values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tying::Tying;
+
+    #[test]
+    fn views_are_slices_of_the_vector() {
+        // q = 2, d = 3, r = 1: input 6 + 2, block 2 + 1 + 2 + 2, output 2 + 1.
+        let network = Network::ffn(3, 1, 2, 1, Tying::Single).unwrap();
+        let p = Parameters::new(network, (0..18u8).map(f32::from).collect()).unwrap();
+        assert_eq!(p.view("input.bias"), [6.0, 7.0]);
+        assert_eq!(p.view("block.0.w2"), [11.0, 12.0]);
+        assert_eq!(p.view("output.bias"), [17.0]);
+    }
+
+    #[test]
+    fn wrong_vectors_are_refused() {
+        let network = Network::ffn(3, 1, 2, 1, Tying::Single).unwrap();
+        assert_eq!(
+            Parameters::new(network.clone(), vec![0.0; 17]),
+            Err(ParametersError::Length {
+                expected: 18,
+                found: 17
+            })
+        );
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut values = vec![0.0; 18];
+            values[12] = bad;
+            let error = Parameters::new(network.clone(), values).unwrap_err();
+            assert!(
+                matches!(error, ParametersError::NotFinite { tensor, index: 1, .. } if tensor == "block.0.w2")
+            );
+        }
+    }
+}
