@@ -1,0 +1,365 @@
+//! From table cells to model units and back, with constants from training rows only.
+
+mod error;
+mod fit;
+
+pub use error::PreprocessError;
+
+use loopfit_numerics::libm;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::levels::{Level, Levels};
+use crate::roles::{RolesError, list};
+use crate::samples::Samples;
+use crate::table::{Column, Table};
+use crate::task::Task;
+
+/// A text input with more categories than this is left out: it identifies rows rather than
+/// describing them.
+pub const MAX_CATEGORIES: usize = 100;
+
+/// How inputs reach the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scaling {
+    /// Numbers are standardised; for a density, mapped into the unit interval.
+    Fitted,
+    /// Numbers stay as they are, as the paper's simulated inputs do (F.4.1).
+    Raw,
+}
+
+/// Everything needed to turn rows into samples and outputs into responses; part of a model
+/// file.
+///
+/// # Reference
+/// F.4.6: imputation and standardisation are fitted on the training split only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Preprocessing {
+    task: Task,
+    inputs: Vec<Input>,
+    target: Option<Target>,
+    notes: Vec<String>,
+}
+
+/// One input column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// A number `x` becomes `(x - mean) / sd`; a missing one counts as the median. A raw input
+    /// has mean 0 and SD 1.
+    Numeric {
+        /// The column.
+        name: String,
+        /// Mean of the training rows.
+        mean: f64,
+        /// Sample standard deviation of the training rows.
+        #[serde(deserialize_with = "positive")]
+        sd: f64,
+        /// Median of the training rows.
+        median: f64,
+    },
+    /// A number `x` becomes `(x - low) / width`, clamped to [0, 1]: a coordinate of a density.
+    Unit {
+        /// The column.
+        name: String,
+        /// What becomes 0.
+        low: f64,
+        /// `low + width` becomes 1.
+        #[serde(deserialize_with = "positive")]
+        width: f64,
+        /// Median of the training rows.
+        median: f64,
+    },
+    /// A text becomes one indicator for each category; an unknown or missing one is all zeros.
+    Categorical {
+        /// The column.
+        name: String,
+        /// The categories of the training rows.
+        categories: Levels,
+    },
+}
+
+/// The target column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// A response `y` becomes `(y - mean) / sd`.
+    Response {
+        /// The column.
+        name: String,
+        /// Mean of the training rows.
+        mean: f64,
+        /// Sample standard deviation of the training rows.
+        #[serde(deserialize_with = "positive")]
+        sd: f64,
+    },
+    /// A class becomes its index.
+    Classes {
+        /// The column.
+        name: String,
+        /// The classes of the whole table.
+        classes: Levels,
+    },
+}
+
+fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let scale = f64::deserialize(deserializer)?;
+    if scale > 0.0 && scale.is_finite() {
+        return Ok(scale);
+    }
+    Err(serde::de::Error::custom(format!(
+        "a scale is positive and finite, not {scale}"
+    )))
+}
+
+/// Inputs in model units, and how many cells the training rows did not prepare for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Features {
+    /// Row-major.
+    pub x: Vec<f32>,
+    /// Missing cells, replaced as [`Input`] says.
+    pub missing: usize,
+    /// Texts that are no category of the training rows.
+    pub unknown: usize,
+    /// Rows with a coordinate of a density outside its interval, moved to the border.
+    pub outside: usize,
+}
+
+impl Preprocessing {
+    /// What is learned.
+    pub fn task(&self) -> Task {
+        self.task
+    }
+
+    /// The input columns that are used.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// The target column; none for a density.
+    pub fn target(&self) -> Option<&Target> {
+        self.target.as_ref()
+    }
+
+    /// Sentences about what was left out or changed.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Number of model inputs.
+    pub fn d(&self) -> usize {
+        self.inputs.iter().map(Input::features).sum()
+    }
+
+    /// The name of each model input; `column=category` for an indicator.
+    pub fn feature_names(&self) -> Vec<String> {
+        let names = self.inputs.iter().flat_map(|input| match input {
+            Input::Numeric { name, .. } | Input::Unit { name, .. } => vec![name.clone()],
+            Input::Categorical { name, categories } => {
+                let categories = categories.names().iter();
+                categories.map(|c| format!("{name}={c}")).collect()
+            }
+        });
+        names.collect()
+    }
+
+    /// The names of the classes, in the order of their indices; empty without classes.
+    pub fn class_names(&self) -> &[String] {
+        match &self.target {
+            Some(Target::Classes { classes, .. }) => classes.names(),
+            _ => &[],
+        }
+    }
+
+    /// The inputs of some rows in model units. Needs the input columns only: other columns
+    /// are ignored, the target may be absent.
+    pub fn features(&self, table: &Table, rows: &[usize]) -> Result<Features, PreprocessError> {
+        let d = self.d();
+        let mut features = Features {
+            x: vec![0.0; rows.len() * d],
+            missing: 0,
+            unknown: 0,
+            outside: 0,
+        };
+        let mut outside = vec![false; rows.len()];
+        let mut first = 0;
+        for input in &self.inputs {
+            let column = find(table, input.name())?;
+            let cells = features.x[first..].chunks_mut(d).zip(rows);
+            first += input.features();
+            let (shift, scale, median, bounded) = match input {
+                Input::Numeric {
+                    mean, sd, median, ..
+                } => (mean, sd, median, false),
+                Input::Unit {
+                    low, width, median, ..
+                } => (low, width, median, true),
+                Input::Categorical { categories, .. } => {
+                    let finder = categories.finder(column);
+                    for (cell, row) in cells {
+                        match finder.get(*row) {
+                            Level::Known(level) => cell[level] = 1.0,
+                            Level::Unknown => features.unknown += 1,
+                            Level::Missing => features.missing += 1,
+                        }
+                    }
+                    continue;
+                }
+            };
+            let values = numbers(input.name(), column)?;
+            for ((cell, row), outside) in cells.zip(&mut outside) {
+                let mut value = values[*row];
+                if value.is_nan() {
+                    features.missing += 1;
+                    value = *median;
+                }
+                let mut scaled = (value - shift) / scale;
+                if bounded {
+                    *outside |= !(0.0..=1.0).contains(&scaled);
+                    scaled = scaled.clamp(0.0, 1.0);
+                }
+                cell[0] = scaled as f32;
+                if !cell[0].is_finite() {
+                    return Err(PreprocessError::TooExtreme {
+                        column: input.name().to_string(),
+                        row: row + 1,
+                        value: format!("{value:e}"),
+                    });
+                }
+            }
+        }
+        features.outside = outside.into_iter().filter(|o| *o).count();
+        Ok(features)
+    }
+
+    /// The responses of some rows in model units; empty for a density.
+    pub fn targets(&self, table: &Table, rows: &[usize]) -> Result<Vec<f32>, PreprocessError> {
+        let missing = |target: &str, row: usize| PreprocessError::MissingTarget {
+            target: target.to_string(),
+            row: row + 1,
+        };
+        match &self.target {
+            None => Ok(Vec::new()),
+            Some(Target::Response { name, mean, sd }) => {
+                let values = numbers(name, find(table, name)?)?;
+                let scaled = rows.iter().map(|&row| match values[row] {
+                    value if value.is_nan() => Err(missing(name, row)),
+                    value => Ok(((value - mean) / sd) as f32),
+                });
+                scaled.collect()
+            }
+            Some(Target::Classes { name, classes }) => {
+                let column = find(table, name)?;
+                let finder = classes.finder(column);
+                let indices = rows.iter().map(|&row| match finder.get(row) {
+                    Level::Known(class) => Ok(class as f32),
+                    Level::Missing => Err(missing(name, row)),
+                    Level::Unknown => Err(PreprocessError::UnknownClass {
+                        target: name.clone(),
+                        class: column.text(row).unwrap_or_default(),
+                        row: row + 1,
+                        known: list(classes.names()),
+                    }),
+                });
+                indices.collect()
+            }
+        }
+    }
+
+    /// Features and targets of some rows together.
+    pub fn samples(&self, table: &Table, rows: &[usize]) -> Result<Samples, PreprocessError> {
+        let x = self.features(table, rows)?.x;
+        Ok(Samples::new(self.d(), x, self.targets(table, rows)?)?)
+    }
+
+    /// A standardised response on the scale of the target column; other outputs as they are.
+    pub fn to_original(&self, f: f64) -> f64 {
+        match &self.target {
+            Some(Target::Response { mean, sd, .. }) => mean + sd * f,
+            _ => f,
+        }
+    }
+
+    /// Numeric inputs of one row in model units on the scale of their columns, in the order of
+    /// [`Preprocessing::inputs`]; categories are skipped. For the samples of a density.
+    pub fn inputs_to_original(&self, x: &[f32]) -> Vec<f64> {
+        let mut rest = x;
+        let mut original = Vec::with_capacity(self.inputs.len());
+        for input in &self.inputs {
+            let (own, others) = rest.split_at(input.features());
+            match input {
+                Input::Numeric { mean, sd, .. } => original.push(mean + sd * f64::from(own[0])),
+                Input::Unit { low, width, .. } => original.push(low + width * f64::from(own[0])),
+                Input::Categorical { .. } => {}
+            }
+            rest = others;
+        }
+        original
+    }
+
+    /// Log volume of one unit of model coordinates on the scale of the columns: a log density
+    /// in model units minus this is one in the columns' units.
+    ///
+    /// # Formula
+    /// `sum_k log width_k` over the coordinates of a density.
+    pub fn log_volume(&self) -> f64 {
+        let widths = self.inputs.iter().map(|input| match input {
+            Input::Unit { width, .. } => libm::log(*width),
+            _ => 0.0,
+        });
+        widths.sum()
+    }
+}
+
+impl Input {
+    /// The column.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Numeric { name, .. }
+            | Self::Unit { name, .. }
+            | Self::Categorical { name, .. } => name,
+        }
+    }
+
+    /// Number of model inputs that the column becomes.
+    pub fn features(&self) -> usize {
+        match self {
+            Self::Categorical { categories, .. } => categories.len(),
+            _ => 1,
+        }
+    }
+}
+
+impl Features {
+    /// One sentence for each kind of cell that the training rows did not prepare for.
+    pub fn notes(&self) -> Vec<String> {
+        let counts = [
+            (self.missing, "missing cells were replaced"),
+            (self.unknown, "texts are no category of the training rows"),
+            (
+                self.outside,
+                "rows lie outside the range of the density and were moved to its border",
+            ),
+        ];
+        let some = counts.iter().filter(|(count, _)| *count > 0);
+        some.map(|(count, what)| format!("{count} {what}"))
+            .collect()
+    }
+}
+
+fn find<'t>(table: &'t Table, name: &str) -> Result<&'t Column, PreprocessError> {
+    let column = table.column(name);
+    column.ok_or_else(|| RolesError::no_column(table, name).into())
+}
+
+fn numbers<'t>(name: &str, column: &'t Column) -> Result<&'t [f64], PreprocessError> {
+    match column {
+        Column::Numeric(values) => Ok(values),
+        Column::Categorical(c) => Err(PreprocessError::TextColumn {
+            column: name.to_string(),
+            first_text: c.first_text.clone(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! Every way in which rows are no samples.
+
+use crate::roles::RolesError;
+use crate::samples::SamplesError;
+
+/// Why rows cannot become samples.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PreprocessError {
+    /// A column that the model needs is not there.
+    #[error(transparent)]
+    Column(#[from] RolesError),
+    /// The numbers do not form samples.
+    #[error(transparent)]
+    Samples(#[from] SamplesError),
+    /// Too few rows to fit anything on.
+    #[error("preprocessing needs at least two training rows, not {rows}")]
+    TooFewRows {
+        /// How many there are.
+        rows: usize,
+    },
+    /// Texts where numbers are needed.
+    #[error("column `{column}` must hold numbers, but holds {first_text}")]
+    TextColumn {
+        /// The column.
+        column: String,
+        /// The first text and its line.
+        first_text: String,
+    },
+    /// A number that the model cannot take.
+    #[error(
+        "column `{column}` holds {value} in row {row} below the header, too far from the training rows to scale"
+    )]
+    TooExtreme {
+        /// The column.
+        column: String,
+        /// Row, from one.
+        row: usize,
+        /// The number.
+        value: String,
+    },
+    /// Every input was left out.
+    #[error("no usable input column is left: {}", notes.join("; "))]
+    NoUsableInput {
+        /// Why each one was left out.
+        notes: Vec<String>,
+    },
+    /// A row without a target.
+    #[error("target `{target}` has no value in row {row} below the header; remove such rows")]
+    MissingTarget {
+        /// The target.
+        target: String,
+        /// Row, from one.
+        row: usize,
+    },
+    /// The training rows share one response.
+    #[error(
+        "target `{target}` has zero variance in the training rows, so there is nothing to learn"
+    )]
+    ZeroVariance {
+        /// The target.
+        target: String,
+    },
+    /// The training rows share one class.
+    #[error(
+        "target `{target}` has only the class `{class}` in the training rows, so there is nothing to learn"
+    )]
+    OneClass {
+        /// The target.
+        target: String,
+        /// The class.
+        class: String,
+    },
+    /// A class that the model does not have.
+    #[error(
+        "target `{target}` is `{class}` in row {row} below the header, which is none of the model's classes {known}"
+    )]
+    UnknownClass {
+        /// The target.
+        target: String,
+        /// The class.
+        class: String,
+        /// Row, from one.
+        row: usize,
+        /// The model's classes.
+        known: String,
+    },
+    /// A density over texts.
+    #[error(
+        "a density needs numbers, but column `{column}` holds {first_text}; leave the column out"
+    )]
+    TextInDensity {
+        /// The column.
+        column: String,
+        /// The first text and its line.
+        first_text: String,
+    },
+}

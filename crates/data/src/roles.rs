@@ -1,0 +1,184 @@
+//! Which column plays which part.
+
+use crate::table::Table;
+
+/// The parts that columns play: checked against a table, so that later steps can rely on
+/// every name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roles {
+    /// What is predicted; none for a density.
+    pub target: Option<String>,
+    /// What it is predicted from.
+    pub inputs: Vec<String>,
+    /// Rows of one value here never part in a split.
+    pub group: Option<String>,
+}
+
+/// Why columns cannot play their parts.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum RolesError {
+    /// A name that no column has.
+    #[error("`{file}` has no column `{name}`{hint}; its columns are {columns}")]
+    NoColumn {
+        /// Where the table came from.
+        file: String,
+        /// The name.
+        name: String,
+        /// The nearest name, as part of the sentence.
+        hint: String,
+        /// The names there are.
+        columns: String,
+    },
+    /// One column twice.
+    #[error("column `{name}` cannot be target, group and left out at once: name it once")]
+    Twice {
+        /// The column.
+        name: String,
+    },
+    /// Nothing left to predict from.
+    #[error("`{file}` has no column left as an input")]
+    NoInputs {
+        /// Where the table came from.
+        file: String,
+    },
+}
+
+impl Roles {
+    /// Every column is an input, except the target, the group and those left out.
+    pub fn new(
+        table: &Table,
+        target: Option<&str>,
+        group: Option<&str>,
+        left_out: &[String],
+    ) -> Result<Self, RolesError> {
+        let named = target.into_iter().chain(group);
+        let named: Vec<&str> = named.chain(left_out.iter().map(String::as_str)).collect();
+        for (i, name) in named.iter().enumerate() {
+            if !table.names().iter().any(|n| n == name) {
+                return Err(RolesError::no_column(table, name));
+            }
+            if named[..i].contains(name) {
+                return Err(RolesError::Twice {
+                    name: name.to_string(),
+                });
+            }
+        }
+        let inputs: Vec<String> = table
+            .names()
+            .iter()
+            .filter(|name| !named.contains(&name.as_str()))
+            .cloned()
+            .collect();
+        if inputs.is_empty() {
+            return Err(RolesError::NoInputs {
+                file: table.source().to_string(),
+            });
+        }
+        Ok(Self {
+            target: target.map(str::to_string),
+            inputs,
+            group: group.map(str::to_string),
+        })
+    }
+}
+
+impl RolesError {
+    pub(crate) fn no_column(table: &Table, name: &str) -> Self {
+        let hint = nearest(name, table.names())
+            .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+        Self::NoColumn {
+            file: table.source().to_string(),
+            name: name.to_string(),
+            hint,
+            columns: list(table.names()),
+        }
+    }
+}
+
+/// The names as part of a sentence, at most twelve of them.
+pub(crate) fn list(names: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let mut text = names[..names.len().min(SHOWN)].join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
+}
+
+/// The name that fewest changes of letters lead to, if those are few.
+fn nearest<'a>(name: &str, names: &'a [String]) -> Option<&'a str> {
+    let lower = name.to_lowercase();
+    let changes = |other: &str| edit_distance(&lower, &other.to_lowercase());
+    let near = names.iter().min_by_key(|other| changes(other))?;
+    (changes(near) <= name.chars().count().div_ceil(3)).then_some(near)
+}
+
+/// Levenshtein's distance, one row of the table at a time.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::ReadOptions;
+
+    fn table() -> Table {
+        let text = "id,age,dose,risk\n1,2,3,4\n";
+        Table::from_reader("t.csv", text.as_bytes(), &ReadOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn inputs_are_what_no_other_part_takes() {
+        let roles = Roles::new(&table(), Some("risk"), None, &["id".to_string()]).unwrap();
+        assert_eq!(roles.inputs, ["age", "dose"]);
+        let density = Roles::new(&table(), None, Some("id"), &[]).unwrap();
+        assert_eq!(density.inputs, ["age", "dose", "risk"]);
+    }
+
+    #[test]
+    fn errors_help() {
+        let error = |target, group, out: &[&str]| {
+            let out: Vec<String> = out.iter().map(|s| s.to_string()).collect();
+            Roles::new(&table(), target, group, &out)
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(
+            error(Some("Rsik"), None, &[]),
+            "`t.csv` has no column `Rsik` (did you mean `risk`?); its columns are id, age, dose, risk"
+        );
+        assert_eq!(
+            error(Some("y"), None, &[]),
+            "`t.csv` has no column `y`; its columns are id, age, dose, risk"
+        );
+        assert_eq!(
+            error(Some("risk"), Some("risk"), &[]),
+            "column `risk` cannot be target, group and left out at once: name it once"
+        );
+        assert_eq!(
+            error(Some("risk"), None, &["id", "age", "dose"]),
+            "`t.csv` has no column left as an input"
+        );
+    }
+
+    /// Distances from the textbook: kitten to sitting is three changes.
+    #[test]
+    fn edit_distances() {
+        for (a, b, d) in [("kitten", "sitting", 3), ("", "abc", 3), ("abc", "abc", 0)] {
+            assert_eq!(edit_distance(a, b), d);
+            assert_eq!(edit_distance(b, a), d);
+        }
+    }
+}

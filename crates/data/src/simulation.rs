@@ -1,0 +1,269 @@
+//! Simulations: known functions, and samples of them at any size.
+//!
+//! To add one, write its file below `simulation/`, give it a variant, and fill in its
+//! line of [`Simulation::ALL`] and `Simulation::spec`.
+
+mod bumps;
+mod four_modes;
+mod friedman1;
+mod recurrence;
+
+use loopfit_numerics::libm;
+use loopfit_numerics::stream::Stream;
+
+use crate::table::{Column, Table};
+
+/// A built-in source of samples (paper, F.4.1 and F.4.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Simulation {
+    /// Nine compact smooth bumps with random signs on the unit square.
+    Bumps,
+    /// Twelve steps of a smooth scalar recurrence driven by two inputs.
+    Recurrence,
+    /// Friedman's first function, divided by 20.
+    Friedman1,
+    /// A density with four modes on the unit square.
+    FourModes,
+}
+
+/// A name that is no simulation's.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("there is no simulation `{name}`; the known ones are {}", known())]
+pub struct UnknownSimulation {
+    /// The name as given.
+    pub name: String,
+}
+
+fn known() -> String {
+    Simulation::ALL.map(Simulation::name).join(", ")
+}
+
+/// What is observed of the target.
+#[derive(Clone, Copy)]
+enum Observed {
+    /// `Y = f0(X) + N(0, noise_sd^2)` at uniform `X`.
+    Response { noise_sd: f64 },
+    /// `X` itself, with density proportional to `exp f0` and `f0 <= bound`.
+    Draws { bound: f64 },
+}
+
+/// Everything that distinguishes one simulation from another.
+struct Spec {
+    name: &'static str,
+    dim: usize,
+    observed: Observed,
+    target: fn(Stream) -> Box<Function>,
+}
+
+type Function = dyn Fn(&[f64]) -> f64 + Send + Sync;
+
+/// The function behind a simulation: `f0`, or the log-density index of a density.
+pub struct Target {
+    function: Box<Function>,
+}
+
+impl Target {
+    /// The value at a point of `[0,1]^d`.
+    pub fn eval(&self, x: &[f64]) -> f64 {
+        (self.function)(x)
+    }
+}
+
+/// Observations on their original scale.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observations {
+    /// Inputs in a row.
+    pub d: usize,
+    /// Inputs, row-major.
+    pub x: Vec<f64>,
+    /// Responses; empty for a density.
+    pub y: Vec<f64>,
+}
+
+impl Observations {
+    /// The same numbers as a table with columns `x1`, ..., `xd` and, if there are
+    /// responses, `y`.
+    pub fn to_table(&self, source: &str) -> Table {
+        let mut columns: Vec<(String, Column)> = (0..self.d)
+            .map(|k| {
+                let values = self.x.iter().skip(k).step_by(self.d).copied().collect();
+                (format!("x{}", k + 1), Column::Numeric(values))
+            })
+            .collect();
+        if !self.y.is_empty() {
+            columns.push(("y".to_string(), Column::Numeric(self.y.clone())));
+        }
+        Table::from_columns(source, columns)
+    }
+}
+
+/// One seed's samples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draw {
+    /// What parameters are fitted on.
+    pub train: Observations,
+    /// What settings and checkpoints are selected on.
+    pub valid: Observations,
+    /// What is reported: responses without noise.
+    pub test: Observations,
+}
+
+impl Simulation {
+    /// Every simulation, in the order of the paper.
+    pub const ALL: [Self; 4] = [
+        Self::Bumps,
+        Self::Recurrence,
+        Self::Friedman1,
+        Self::FourModes,
+    ];
+
+    fn spec(self) -> Spec {
+        match self {
+            Self::Bumps => Spec {
+                name: "bumps",
+                dim: 2,
+                observed: Observed::Response { noise_sd: 0.02 },
+                target: bumps::target,
+            },
+            Self::Recurrence => Spec {
+                name: "recurrence",
+                dim: 3,
+                observed: Observed::Response { noise_sd: 0.02 },
+                target: recurrence::target,
+            },
+            Self::Friedman1 => Spec {
+                name: "friedman1",
+                dim: 5,
+                observed: Observed::Response { noise_sd: 0.05 },
+                target: friedman1::target,
+            },
+            Self::FourModes => Spec {
+                name: "four-modes",
+                dim: 2,
+                observed: Observed::Draws {
+                    bound: four_modes::BOUND,
+                },
+                target: four_modes::target,
+            },
+        }
+    }
+
+    /// The name users write.
+    pub fn name(self) -> &'static str {
+        self.spec().name
+    }
+
+    /// Number of inputs.
+    pub fn dim(self) -> usize {
+        self.spec().dim
+    }
+
+    /// Standard deviation of the response noise; `None` for a density.
+    pub fn noise_sd(self) -> Option<f64> {
+        match self.spec().observed {
+            Observed::Response { noise_sd } => Some(noise_sd),
+            Observed::Draws { .. } => None,
+        }
+    }
+
+    /// Whether the inputs themselves are what is modelled.
+    pub fn is_density(self) -> bool {
+        self.noise_sd().is_none()
+    }
+
+    /// The seed's function (only [`Simulation::Bumps`] has random coefficients).
+    pub fn target(self, seed: u64) -> Target {
+        let coefficients = self.root(seed).child("coefficients");
+        Target {
+            function: (self.spec().target)(coefficients),
+        }
+    }
+
+    /// The seed's samples. A larger size begins with the smaller one's observations, and
+    /// no size changes another role's sample.
+    ///
+    /// # Reference
+    /// F.4.1: one random stream for each role, nested input prefixes, noise-free test
+    /// responses. Test responses of a density do not exist: its test inputs are draws.
+    pub fn draw(self, seed: u64, n_train: usize, n_valid: usize, n_test: usize) -> Draw {
+        let target = self.target(seed);
+        let root = self.root(seed);
+        let observe = |n, inputs, noise| self.observe(&target, n, root.child(inputs), noise);
+        Draw {
+            train: observe(n_train, "train x", Some(root.child("train noise"))),
+            valid: observe(n_valid, "valid x", Some(root.child("valid noise"))),
+            test: observe(n_test, "test x", None),
+        }
+    }
+
+    fn root(self, seed: u64) -> Stream {
+        Stream::new(seed).child(self.name())
+    }
+
+    /// `n` observations, their responses with noise or without.
+    fn observe(
+        self,
+        target: &Target,
+        n: usize,
+        inputs: Stream,
+        noise: Option<Stream>,
+    ) -> Observations {
+        let Spec { dim, observed, .. } = self.spec();
+        let (x, y) = match observed {
+            Observed::Response { noise_sd } => {
+                let x: Vec<f64> = (0..(n * dim) as u64).map(|i| inputs.uniform(i)).collect();
+                let noise = |i| noise.map_or(0.0, |stream| noise_sd * stream.normal(i));
+                let y = x
+                    .chunks_exact(dim)
+                    .zip(0..)
+                    .map(|(point, i)| target.eval(point) + noise(i))
+                    .collect();
+                (x, y)
+            }
+            Observed::Draws { bound } => {
+                let draw = |i| rejection(target, dim, bound, inputs.nth(i));
+                ((0..n as u64).flat_map(draw).collect(), Vec::new())
+            }
+        };
+        Observations { d: dim, x, y }
+    }
+}
+
+/// One exact draw from the density proportional to `exp f` on `[0,1]^d`, given `f <= bound`.
+///
+/// # Formula
+/// Propose `X` uniform; accept with probability `exp(f(X) - bound)`.
+fn rejection(target: &Target, dim: usize, bound: f64, stream: Stream) -> Vec<f64> {
+    let step = dim as u64 + 1;
+    let mut attempt = 0;
+    loop {
+        let first = attempt * step;
+        let x: Vec<f64> = (0..dim as u64).map(|k| stream.uniform(first + k)).collect();
+        if stream.uniform(first + dim as u64) < libm::exp(target.eval(&x) - bound) {
+            return x;
+        }
+        attempt += 1;
+    }
+}
+
+impl std::str::FromStr for Simulation {
+    type Err = UnknownSimulation;
+
+    fn from_str(name: &str) -> Result<Self, UnknownSimulation> {
+        Self::ALL
+            .into_iter()
+            .find(|s| s.name() == name)
+            .ok_or_else(|| UnknownSimulation {
+                name: name.to_string(),
+            })
+    }
+}
+
+impl std::fmt::Display for Simulation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! Tables: named columns of numbers or categories, read from text or parquet files.
+//!
+//! A cell that is a number has one name as a category, its shortest decimal form, so a
+//! column of codes means the same whether a file holds only its numbers or a text as well.
+
+mod build;
+mod error;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod read;
+mod records;
+mod sniff;
+
+pub use error::TableError;
+pub use sniff::Delimiter;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Code of a missing cell in [`Categorical::codes`].
+pub const MISSING: u32 = u32::MAX;
+
+/// Columns of equal length under distinct names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    source: String,
+    names: Vec<String>,
+    columns: Vec<Column>,
+}
+
+/// One column: numeric if every cell that is not missing is a finite number.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Numbers; NaN marks a missing cell.
+    Numeric(Vec<f64>),
+    /// Texts.
+    Categorical(Categorical),
+}
+
+/// A column of texts, each kept once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Categorical {
+    /// For each row an index into `categories`, or [`MISSING`].
+    pub codes: Vec<u32>,
+    /// The distinct texts in the order of their first cell.
+    pub categories: Vec<String>,
+    /// The first cell that is no number and where it stands, for messages.
+    pub first_text: String,
+}
+
+/// How to read a text file where looking at its beginning is not enough.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Whether the first line holds the names; by default it does if none of its cells is a
+    /// number. Without names the columns are called `c1`, `c2`, ...
+    pub header: Option<bool>,
+    /// What separates cells; by default the character that cuts the first lines into equally
+    /// many cells.
+    pub delimiter: Option<Delimiter>,
+}
+
+impl Table {
+    /// Reads a file: csv, tsv and the like, also gzip-compressed, or parquet; `-` is
+    /// standard input.
+    pub fn read(path: &Path, options: &ReadOptions) -> Result<Self, TableError> {
+        if path == Path::new("-") {
+            return Self::from_reader("standard input", std::io::stdin().lock(), options);
+        }
+        let name = path.display().to_string();
+        let open = || File::open(path).map_err(|e| TableError::open(&name, e));
+        let mut start = Vec::new();
+        open()?
+            .take(4)
+            .read_to_end(&mut start)
+            .map_err(|e| TableError::open(&name, e))?;
+        if start == read::PARQUET_MAGIC {
+            return Self::from_parquet(&name, open()?);
+        }
+        Self::from_reader(&name, open()?, options)
+    }
+
+    /// Reads text, possibly gzip-compressed; `source` names it in messages.
+    pub fn from_reader(
+        source: &str,
+        reader: impl Read,
+        options: &ReadOptions,
+    ) -> Result<Self, TableError> {
+        read::text(source, reader, options)
+    }
+
+    #[cfg(feature = "parquet")]
+    fn from_parquet(source: &str, file: File) -> Result<Self, TableError> {
+        parquet::read(source, file)
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    fn from_parquet(source: &str, _file: File) -> Result<Self, TableError> {
+        Err(TableError::ParquetOff {
+            file: source.to_string(),
+        })
+    }
+
+    /// A table of columns already at hand.
+    ///
+    /// # Panics
+    /// If the columns differ in length or two share a name.
+    pub fn from_columns(source: &str, columns: Vec<(String, Column)>) -> Self {
+        let (names, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+        assert!(
+            columns.windows(2).all(|w| w[0].len() == w[1].len()),
+            "columns of a table have one length"
+        );
+        assert!(
+            first_repeat(&names).is_none(),
+            "columns of a table have distinct names"
+        );
+        Self {
+            source: source.to_string(),
+            names,
+            columns,
+        }
+    }
+
+    /// Where the table came from, for messages.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The names of the columns, in order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, Column::len)
+    }
+
+    /// The column of that name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        let position = self.names.iter().position(|n| n == name)?;
+        Some(&self.columns[position])
+    }
+}
+
+impl Column {
+    /// Number of cells, missing ones included.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Numeric(values) => values.len(),
+            Self::Categorical(c) => c.codes.len(),
+        }
+    }
+
+    /// Whether there are no cells.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the cell of a row has no value.
+    pub fn is_missing(&self, row: usize) -> bool {
+        match self {
+            Self::Numeric(values) => values[row].is_nan(),
+            Self::Categorical(c) => c.codes[row] == MISSING,
+        }
+    }
+
+    /// The cell of a row as a text: what it would be called as a category.
+    pub fn text(&self, row: usize) -> Option<String> {
+        if self.is_missing(row) {
+            return None;
+        }
+        Some(match self {
+            Self::Numeric(values) => number_text(values[row]),
+            Self::Categorical(c) => c.categories[c.codes[row] as usize].clone(),
+        })
+    }
+}
+
+/// The shortest decimal form that reads back as the same number.
+pub(crate) fn number_text(value: f64) -> String {
+    value.to_string()
+}
+
+/// Positions of the first two equal names.
+fn first_repeat(names: &[String]) -> Option<(usize, usize)> {
+    let mut seen = std::collections::HashMap::new();
+    names
+        .iter()
+        .enumerate()
+        .find_map(|(i, name)| seen.insert(name, i).map(|first| (first, i)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Columns while their cells arrive: numbers until the first text.
+
+use std::collections::HashMap;
+
+use super::{Categorical, Column, MISSING, number_text};
+
+/// Cells that stand for no value. A bare `-` and `None` are ordinary texts.
+const MISSING_CELLS: [&str; 9] = ["", "?", "na", "n/a", "#n/a", "<na>", "nan", "null", "nil"];
+
+/// What a cell says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Cell<'a> {
+    Missing,
+    /// Possibly infinite, never NaN.
+    Number(f64),
+    Text(&'a str),
+}
+
+impl<'a> Cell<'a> {
+    pub(super) fn parse(text: &'a str) -> Self {
+        let text = text.trim();
+        match text.parse::<f64>() {
+            Ok(value) => Self::number(value),
+            Err(_) if MISSING_CELLS.iter().any(|m| text.eq_ignore_ascii_case(m)) => Self::Missing,
+            Err(_) => Self::Text(text),
+        }
+    }
+
+    pub(super) fn number(value: f64) -> Self {
+        match value {
+            v if v.is_nan() => Self::Missing,
+            // Negative zero would be another duplicate row and another category.
+            v => Self::Number(v + 0.0),
+        }
+    }
+}
+
+/// One column under construction.
+pub(super) struct ColumnBuilder {
+    cells: Cells,
+    /// Line of the first infinite number.
+    infinite: Option<u64>,
+}
+
+enum Cells {
+    Numbers(Vec<f64>),
+    Texts {
+        codes: Vec<u32>,
+        index: HashMap<String, u32>,
+        first_text: String,
+    },
+}
+
+impl ColumnBuilder {
+    pub(super) fn new() -> Self {
+        Self {
+            cells: Cells::Numbers(Vec::new()),
+            infinite: None,
+        }
+    }
+
+    pub(super) fn push(&mut self, cell: Cell<'_>, line: u64) {
+        if let (Cells::Numbers(numbers), Cell::Text(text)) = (&self.cells, cell) {
+            self.cells = Cells::texts(numbers, format!("`{text}`, line {line}"));
+        }
+        match (&mut self.cells, cell) {
+            (Cells::Numbers(numbers), Cell::Number(v)) => {
+                if v.is_infinite() {
+                    self.infinite.get_or_insert(line);
+                }
+                numbers.push(v);
+            }
+            (Cells::Numbers(numbers), _) => numbers.push(f64::NAN),
+            (Cells::Texts { codes, index, .. }, cell) => codes.push(match cell {
+                Cell::Missing => MISSING,
+                Cell::Number(v) => intern(index, &number_text(v)),
+                Cell::Text(text) => intern(index, text),
+            }),
+        }
+    }
+
+    /// The column, or the line of an infinite value among numbers.
+    pub(super) fn finish(self) -> Result<Column, u64> {
+        match (self.cells, self.infinite) {
+            (Cells::Numbers(_), Some(line)) => Err(line),
+            (Cells::Numbers(numbers), None) => Ok(Column::Numeric(numbers)),
+            (
+                Cells::Texts {
+                    codes,
+                    index,
+                    first_text,
+                },
+                _,
+            ) => {
+                let mut categories: Vec<(String, u32)> = index.into_iter().collect();
+                categories.sort_unstable_by_key(|(_, code)| *code);
+                Ok(Column::Categorical(Categorical {
+                    codes,
+                    categories: categories.into_iter().map(|(text, _)| text).collect(),
+                    first_text,
+                }))
+            }
+        }
+    }
+}
+
+impl Cells {
+    /// A column that held numbers so far, from now on of texts.
+    fn texts(numbers: &[f64], first_text: String) -> Self {
+        let mut index = HashMap::new();
+        let codes = numbers
+            .iter()
+            .map(|v| match v {
+                v if v.is_nan() => MISSING,
+                v => intern(&mut index, &number_text(*v)),
+            })
+            .collect();
+        Self::Texts {
+            codes,
+            index,
+            first_text,
+        }
+    }
+}
+
+fn intern(index: &mut HashMap<String, u32>, text: &str) -> u32 {
+    if let Some(code) = index.get(text) {
+        return *code;
+    }
+    let code = index.len() as u32;
+    index.insert(text.to_string(), code);
+    code
+}

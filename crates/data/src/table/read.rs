@@ -1,0 +1,196 @@
+//! Text to table in one pass: unpack, look at the beginning, then cell by cell.
+
+use std::io::{self, Cursor, Read};
+
+use csv::ByteRecord;
+use flate2::read::MultiGzDecoder;
+
+use super::build::{Cell, ColumnBuilder};
+use super::records::{self, Stop};
+use super::sniff::{self, Delimiter};
+use super::{ReadOptions, Table, TableError, first_repeat};
+
+/// How much of a file decides its delimiter.
+const SAMPLE: u64 = 1 << 16;
+const GZIP_MAGIC: [u8; 2] = [0x1F, 0x8B];
+pub(super) const PARQUET_MAGIC: [u8; 4] = *b"PAR1";
+const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
+
+pub(super) fn text(
+    file: &str,
+    mut reader: impl Read,
+    options: &ReadOptions,
+) -> Result<Table, TableError> {
+    let unreadable = |cause| TableError::open(file, cause);
+    let start = peek(&mut reader, 2).map_err(unreadable)?;
+    let zipped = start == GZIP_MAGIC;
+    let reader = Cursor::new(start).chain(reader);
+    if zipped {
+        let failed = |cause| TableError::gzip(file, cause);
+        plain(file, MultiGzDecoder::new(reader), options, &failed)
+    } else {
+        plain(file, reader, options, &unreadable)
+    }
+}
+
+fn plain(
+    file: &str,
+    mut reader: impl Read,
+    options: &ReadOptions,
+    failed: &dyn Fn(io::Error) -> TableError,
+) -> Result<Table, TableError> {
+    let mut sample = peek(&mut reader, SAMPLE).map_err(failed)?;
+    if sample.starts_with(&PARQUET_MAGIC) {
+        return Err(TableError::ParquetNeedsFile {
+            file: file.to_string(),
+        });
+    }
+    if sample.starts_with(BYTE_ORDER_MARK) {
+        sample.drain(..BYTE_ORDER_MARK.len());
+    }
+    let delimiter = options
+        .delimiter
+        .unwrap_or_else(|| Delimiter::sniff(whole_lines(&sample)));
+
+    let mut rows = Rows {
+        file,
+        header: options.header,
+        names: Vec::new(),
+        columns: Vec::new(),
+        rows: 0,
+    };
+    let reader = Cursor::new(sample).chain(reader);
+    records::for_each(reader, delimiter, |line, record| rows.push(line, record)).map_err(
+        |stop| match stop {
+            Stop::Io(cause) => failed(cause),
+            Stop::UnclosedQuote { line } => TableError::UnclosedQuote {
+                file: file.to_string(),
+                line,
+            },
+            Stop::Caller(error) => error,
+        },
+    )?;
+    rows.finish()
+}
+
+fn peek(reader: &mut impl Read, bytes: u64) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    reader.take(bytes).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// The sample without a line that its end may have cut.
+fn whole_lines(sample: &[u8]) -> &[u8] {
+    match sample.iter().rposition(|b| *b == b'\n') {
+        Some(last) if sample.len() as u64 >= SAMPLE - 3 => &sample[..=last],
+        _ => sample,
+    }
+}
+
+/// The table while its rows arrive.
+struct Rows<'a> {
+    file: &'a str,
+    header: Option<bool>,
+    names: Vec<String>,
+    columns: Vec<ColumnBuilder>,
+    rows: u64,
+}
+
+impl Rows<'_> {
+    fn push(&mut self, line: u64, record: &ByteRecord) -> Result<(), TableError> {
+        if self.columns.is_empty() && self.take_first_line(line, record)? {
+            return Ok(());
+        }
+        if record.len() != self.columns.len() {
+            return Err(TableError::Ragged {
+                file: self.file.to_string(),
+                line,
+                found: record.len(),
+                expected: self.columns.len(),
+            });
+        }
+        self.rows += 1;
+        if self.rows >= u64::from(u32::MAX) {
+            return Err(TableError::TooManyRows {
+                file: self.file.to_string(),
+            });
+        }
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            column.push(Cell::parse(utf8(self.file, line, record, i)?), line);
+        }
+        Ok(())
+    }
+
+    /// Names the columns; true if the line was a header and holds no row.
+    fn take_first_line(&mut self, line: u64, record: &ByteRecord) -> Result<bool, TableError> {
+        let cells = (0..record.len())
+            .map(|i| Ok(utf8(self.file, line, record, i)?.trim().to_string()))
+            .collect::<Result<Vec<String>, TableError>>()?;
+        let header = self.header.unwrap_or_else(|| sniff::is_header(&cells));
+        self.names = cells
+            .into_iter()
+            .enumerate()
+            .map(|(i, cell)| match cell {
+                cell if header && !cell.is_empty() => cell,
+                _ => format!("c{}", i + 1),
+            })
+            .collect();
+        self.columns = self.names.iter().map(|_| ColumnBuilder::new()).collect();
+        match first_repeat(&self.names) {
+            Some((first, second)) => Err(TableError::DuplicateHeader {
+                file: self.file.to_string(),
+                name: self.names[first].clone(),
+                first: first + 1,
+                second: second + 1,
+            }),
+            None => Ok(header),
+        }
+    }
+
+    fn finish(self) -> Result<Table, TableError> {
+        let file = self.file.to_string();
+        if self.columns.is_empty() {
+            return Err(TableError::Empty { file });
+        }
+        if self.rows == 0 {
+            return Err(TableError::HeaderOnly { file });
+        }
+        finish_columns(self.file, self.names, self.columns)
+    }
+}
+
+/// The table of finished columns, unless one holds an infinite number.
+pub(super) fn finish_columns(
+    file: &str,
+    names: Vec<String>,
+    columns: Vec<ColumnBuilder>,
+) -> Result<Table, TableError> {
+    let columns = names
+        .into_iter()
+        .zip(columns)
+        .map(|(name, column)| match column.finish() {
+            Ok(column) => Ok((name, column)),
+            Err(line) => Err(TableError::Infinite {
+                file: file.to_string(),
+                line,
+                column: name,
+            }),
+        });
+    Ok(Table::from_columns(
+        file,
+        columns.collect::<Result<_, _>>()?,
+    ))
+}
+
+fn utf8<'r>(
+    file: &str,
+    line: u64,
+    record: &'r ByteRecord,
+    column: usize,
+) -> Result<&'r str, TableError> {
+    std::str::from_utf8(&record[column]).map_err(|_| TableError::NotUtf8 {
+        file: file.to_string(),
+        line,
+        column: column + 1,
+    })
+}

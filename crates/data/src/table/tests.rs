@@ -1,0 +1,320 @@
+use std::io::Write;
+
+use flate2::{Compression, write::GzEncoder};
+use proptest::prelude::*;
+
+use super::*;
+
+fn read(text: impl AsRef<[u8]>) -> Result<Table, TableError> {
+    Table::from_reader("t.csv", text.as_ref(), &ReadOptions::default())
+}
+
+fn numbers(table: &Table, name: &str) -> Vec<f64> {
+    match table.column(name) {
+        Some(Column::Numeric(values)) => values.clone(),
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+fn texts(table: &Table, name: &str) -> Vec<Option<String>> {
+    let column = table.column(name).unwrap();
+    assert!(matches!(column, Column::Categorical(_)), "{name}");
+    (0..table.rows()).map(|row| column.text(row)).collect()
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn every_delimiter_is_recognised() {
+    for text in [
+        "a,b,c\n1,2,3\n4,5,6\n",
+        "a;b;c\n1;2;3\n4;5;6\n",
+        "a\tb\tc\r\n1\t2\t3\r\n4\t5\t6\r\n",
+        "a|b|c\n1|2|3\n4|5|6",
+        "  a b   c\n 1  2 3\n4 5\t 6 \n",
+        "\u{FEFF}a,b,c\r\n\r\n1, 2 ,3\r\n4,5,6\r\n\r\n",
+        "\"a\",\"b\",\"c\"\r\n\"1\",2,\"3\"\r\n4,5,\"6\"\r\n",
+    ] {
+        let table = read(text).unwrap();
+        assert_eq!(table.names(), ["a", "b", "c"], "{text:?}");
+        assert_eq!(numbers(&table, "b"), [2.0, 5.0], "{text:?}");
+        assert_eq!(numbers(&table, "c"), [3.0, 6.0], "{text:?}");
+    }
+}
+
+#[test]
+fn a_decimal_comma_does_not_make_a_comma_file() {
+    let table = read("a;b\n1,5;2\n2,5;3\n").unwrap();
+    assert_eq!(table.names(), ["a", "b"]);
+    assert_eq!(numbers(&table, "b"), [2.0, 3.0]);
+}
+
+#[test]
+fn spaces_inside_texts_do_not_make_a_whitespace_file() {
+    let table = read("age,risk\n1,low risk\n2,high risk\n").unwrap();
+    assert_eq!(texts(&table, "risk")[1].as_deref(), Some("high risk"));
+}
+
+#[test]
+fn files_without_names_get_numbered_columns() {
+    let table = read("M,0.5,15\nF,0.6,7\n").unwrap();
+    assert_eq!(table.names(), ["c1", "c2", "c3"]);
+    assert_eq!(table.rows(), 2);
+    // An index column written without a name.
+    assert_eq!(read(",x\n0,1\n1,2\n").unwrap().names(), ["c1", "x"]);
+}
+
+#[test]
+fn guesses_can_be_overridden() {
+    let header = |header| ReadOptions {
+        header: Some(header),
+        ..Default::default()
+    };
+    let years = Table::from_reader("t", "2019,2020\n1,2\n".as_bytes(), &header(true)).unwrap();
+    assert_eq!(years.names(), ["2019", "2020"]);
+    let words = Table::from_reader("t", "a,b\nc,d\n".as_bytes(), &header(false)).unwrap();
+    assert_eq!((words.names()[0].as_str(), words.rows()), ("c1", 2));
+    let options = ReadOptions {
+        delimiter: Some(Delimiter::Whitespace),
+        ..Default::default()
+    };
+    let table = Table::from_reader("t", "a,x b\n1 2\n".as_bytes(), &options).unwrap();
+    assert_eq!(table.names(), ["a,x", "b"]);
+}
+
+#[test]
+fn missing_cells_and_types() {
+    let table = read("x,s\n1,a\nNA,\n ,?\nnan,N/A\nnull,-\n-2.5e1,None\n").unwrap();
+    let x = numbers(&table, "x");
+    assert_eq!((x[0], x[5]), (1.0, -25.0));
+    assert!(x[1..5].iter().all(|v| v.is_nan()));
+    let s: Vec<_> = texts(&table, "s");
+    let s: Vec<_> = s.iter().map(Option::as_deref).collect();
+    assert_eq!(s, [Some("a"), None, None, None, Some("-"), Some("None")]);
+}
+
+/// The same cells in any order give the same categories.
+#[test]
+fn a_number_has_one_name_as_a_category() {
+    let texts_of = |text| texts(&read(text).unwrap(), "s");
+    let first = texts_of("s\n1.0\n01\n1e0\nA\n");
+    let last = texts_of("s\nA\n1.0\n01\n1e0\n");
+    assert_eq!(first[..3], last[1..]);
+    assert!(first[..3].iter().all(|t| t.as_deref() == Some("1")));
+    let Some(Column::Categorical(c)) = read("s\n1\nA\n").unwrap().column("s").cloned() else {
+        panic!("s is text");
+    };
+    assert_eq!(c.first_text, "`A`, line 3");
+}
+
+#[test]
+fn quoted_cells_keep_delimiters_quotes_and_line_ends() {
+    let table = read("x,s\n1,\"a, \"\"b\"\"\nc\"\n2,d\n").unwrap();
+    assert_eq!(texts(&table, "s")[0].as_deref(), Some("a, \"b\"\nc"));
+    assert_eq!(table.rows(), 2);
+}
+
+#[test]
+fn gzip_is_recognised_by_its_first_bytes() {
+    let mut packed = gzip(b"a,b\n1,2\n");
+    assert_eq!(read(&packed).unwrap(), read("a,b\n1,2\n").unwrap());
+    // Two members in one file.
+    packed.extend(gzip(b"3,4\n"));
+    assert_eq!(read(&packed).unwrap().rows(), 2);
+}
+
+#[test]
+fn errors_say_what_where_and_what_to_do() {
+    let mut long = b"a,b\n".to_vec();
+    long.extend((0..5000).flat_map(|i| format!("{i},{}\n", i * i).into_bytes()));
+    let packed = gzip(&long);
+    let mut damaged = packed.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle..middle + 40].fill(0xFF);
+    let cases: Vec<(Vec<u8>, &str)> = vec![
+        (
+            b"".to_vec(),
+            "`t.csv` is empty; a table needs at least one row",
+        ),
+        (
+            b"\n \r\n".to_vec(),
+            "`t.csv` is empty; a table needs at least one row",
+        ),
+        (b"a,b\n".to_vec(), "`t.csv` holds a header line and no rows"),
+        (
+            b"a,b\r\n1,2\r\n\r\n3\r\n".to_vec(),
+            "`t.csv`, line 4: 1 cells where 2 are expected",
+        ),
+        (
+            b"a,b\n\"1\n\",2\n3,4,5\n".to_vec(),
+            "`t.csv`, line 4: 3 cells where 2 are expected",
+        ),
+        (
+            [b"a b\n".to_vec(), b"1 2\n".repeat(20), b"3\n".to_vec()].concat(),
+            "`t.csv`, line 22: 1 cells where 2 are expected",
+        ),
+        (
+            b"a,b, a\n1,2,3\n".to_vec(),
+            "`t.csv`: columns 1 and 3 are both called `a`; rename one",
+        ),
+        (
+            b"a,b\n1,2\n3,caf\xE9\n".to_vec(),
+            "`t.csv`, line 3, column 2: the text is not UTF-8; convert the file",
+        ),
+        (
+            b"a,b\n1,2\n3,\"x\n4,5\n6,7\n".to_vec(),
+            "`t.csv`: a quotation mark opened in line 3 is never closed",
+        ),
+        (
+            b"a,b\n1,2\n3,inf\n".to_vec(),
+            "`t.csv`, line 3: column `b` holds an infinite value; leave the cell empty or correct it",
+        ),
+        (
+            b"a,b\n1,2\n3,-1e999\n".to_vec(),
+            "`t.csv`, line 3: column `b` holds an infinite value; leave the cell empty or correct it",
+        ),
+        (
+            packed[..packed.len() / 2].to_vec(),
+            "`t.csv` is a gzip file that ends too early; copy or download it again",
+        ),
+        (
+            gzip(b"PAR1 and more"),
+            "`t.csv` holds parquet data, which can be read from a plain file only",
+        ),
+    ];
+    for (text, expected) in cases {
+        let error = read(&text).unwrap_err().to_string();
+        assert_eq!(error, expected);
+    }
+    let error = read(&damaged).unwrap_err();
+    assert!(matches!(error, TableError::GzipDamaged { .. }), "{error}");
+}
+
+/// Among texts `inf` is a text.
+#[test]
+fn an_infinite_word_in_a_text_column_is_a_text() {
+    let table = read("s\ninf\nlow\n").unwrap();
+    assert_eq!(texts(&table, "s")[0].as_deref(), Some("inf"));
+}
+
+#[test]
+fn files_that_cannot_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let absent = folder.path().join("absent.csv");
+    let options = ReadOptions::default();
+    assert!(matches!(
+        Table::read(&absent, &options),
+        Err(TableError::NotFound { .. })
+    ));
+    assert!(matches!(
+        Table::read(folder.path(), &options),
+        Err(TableError::Unreadable { .. })
+    ));
+    let file = folder.path().join("t.csv");
+    std::fs::write(&file, "a,b\n1,2\n").unwrap();
+    assert_eq!(Table::read(&file, &options).unwrap().rows(), 1);
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn parquet_says_how_to_enable_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("t.parquet");
+    std::fs::write(&file, b"PAR1....").unwrap();
+    let error = Table::read(&file, &ReadOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("`--features parquet`"));
+}
+
+#[cfg(feature = "parquet")]
+mod parquet_files {
+    use std::sync::Arc;
+
+    use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+    use ::parquet::file::writer::SerializedFileWriter;
+    use ::parquet::schema::parser::parse_message_type;
+
+    use super::*;
+
+    #[test]
+    fn columns_arrive_as_from_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.parquet");
+        let schema =
+            "message m { REQUIRED INT64 k; OPTIONAL DOUBLE x; REQUIRED BYTE_ARRAY s (UTF8); }";
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        let file = File::create(&path).unwrap();
+        let mut writer = SerializedFileWriter::new(file, schema, Default::default()).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let typed = column.typed::<Int64Type>();
+        typed.write_batch(&[3, 4, 5], None, None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let typed = column.typed::<DoubleType>();
+        typed
+            .write_batch(&[0.5, 2.5], Some(&[1, 0, 1]), None)
+            .unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let typed = column.typed::<ByteArrayType>();
+        let words = ["a", "", "b"].map(ByteArray::from);
+        typed.write_batch(&words, None, None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+
+        let table = Table::read(&path, &ReadOptions::default()).unwrap();
+        let same = read("k,x,s\n3,0.5,a\n4,,\n5,2.5,b\n").unwrap();
+        assert_eq!(table.names(), same.names());
+        assert_eq!(numbers(&table, "k"), [3.0, 4.0, 5.0]);
+        let x = numbers(&table, "x");
+        assert!(x[0] == 0.5 && x[1].is_nan() && x[2] == 2.5);
+        assert_eq!(texts(&table, "s"), texts(&same, "s"));
+    }
+
+    #[test]
+    fn a_damaged_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.parquet");
+        std::fs::write(&path, b"PAR1 and then nothing of the kind").unwrap();
+        let error = Table::read(&path, &ReadOptions::default()).unwrap_err();
+        assert!(
+            matches!(error, TableError::ParquetDamaged { .. }),
+            "{error}"
+        );
+    }
+}
+
+proptest! {
+    /// Whatever the bytes, reading ends in a table or an error.
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = read(&bytes);
+    }
+
+    #[test]
+    fn arbitrary_text_never_panics(text in "[a-c0-9,;\"\n\r .-]{0,120}") {
+        let _ = read(&text);
+    }
+
+    #[test]
+    fn numbers_survive_writing_and_reading(
+        rows in prop::collection::vec(prop::array::uniform3(prop::num::f64::NORMAL), 1..30),
+        delimiter in prop::sample::select(vec![",", ";", "\t", "|", "  "]),
+    ) {
+        let mut text = ["x", "y", "z"].join(delimiter);
+        for row in &rows {
+            text.push('\n');
+            text.push_str(&row.map(|v| v.to_string()).join(delimiter));
+        }
+        let table = read(&text).unwrap();
+        for (k, name) in ["x", "y", "z"].iter().enumerate() {
+            let written: Vec<f64> = rows.iter().map(|row| row[k]).collect();
+            prop_assert_eq!(numbers(&table, name), written);
+        }
+    }
+}
