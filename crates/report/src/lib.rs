@@ -1,1 +1,54 @@
 //! One result, many writers: terminal, Markdown, JSON, SVG and HTML.
+//!
+//! Plain data comes in, text goes out; nothing is printed and no file is written here.
+//!
+//! - [`comparison`]: Single, Loop and Untied on the same seeds, and their statistics;
+//! - [`table`]: any table of text, e.g. a leaderboard;
+//! - [`axis`]: linear and logarithmic axes with clean ticks;
+//! - [`number`]: how numbers are printed, everywhere;
+//! - one private file per writer: `terminal`, `markdown`, `json`, `svg`, `html`.
+//!
+//! ```
+//! use loopfit_report::{Comparison, MethodResult, SeedResult};
+//!
+//! let method = |key: &str, name: &str, values: [f64; 2]| MethodResult {
+//!     key: key.into(),
+//!     name: name.into(),
+//!     updates: 96_000,
+//!     results: values
+//!         .map(|value| SeedResult { shape: "q=4 r=11".into(), count: 127, value })
+//!         .into(),
+//! };
+//! let comparison = Comparison::new(
+//!     "Smooth bumps under a cap of 128",
+//!     "sim:bumps",
+//!     128,
+//!     "MSE against f0",
+//!     vec![88000, 88001],
+//!     vec![
+//!         method("single", "Single", [2.9e-3, 3.0e-3]),
+//!         method("loop", "Loop", [2.6e-3, 2.5e-3]),
+//!     ],
+//! )?;
+//! assert!(comparison.to_terminal(false).contains("2.550 (0.050) × 10⁻³"));
+//! # Ok::<(), loopfit_report::ComparisonError>(())
+//! ```
+
+pub mod axis;
+pub mod comparison;
+pub mod number;
+pub mod table;
+
+mod escape;
+mod html;
+mod json;
+mod markdown;
+mod summary;
+mod svg;
+mod terminal;
+
+#[cfg(test)]
+mod fixtures;
+
+pub use comparison::{Comparison, ComparisonError, MethodResult, Paired, SeedResult};
+pub use table::{Align, Table};

@@ -1,0 +1,118 @@
+//! Text that came from outside, made safe for each kind of document.
+//!
+//! Column names, categories and file names reach the reports; none of them may
+//! move the terminal's cursor, end a table cell or open a tag.
+
+/// `text` on one line, without control characters: each becomes a space.
+pub(crate) fn one_line(text: &str) -> String {
+    // U+FFFE and U+FFFF may not occur in XML at all.
+    let forbidden = |c: char| c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
+    text.chars()
+        .map(|c| if forbidden(c) { ' ' } else { c })
+        .collect()
+}
+
+/// For HTML and SVG, in text and in quoted attributes alike.
+pub(crate) fn xml(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in one_line(text).chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// For Markdown: a paragraph, a heading, a list item or a table cell.
+pub(crate) fn markdown(text: &str) -> String {
+    let line = one_line(text);
+    let line = line.trim();
+    // At the start of a line these would open a heading, a list or a rule;
+    // elsewhere they are ordinary and stay readable.
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let mut after = line[digits..].chars();
+    let opener = match (after.next(), after.next()) {
+        (Some('#' | '+' | '-' | '='), _) if digits == 0 => Some(0),
+        (Some('.' | ')'), None | Some(' ')) if digits > 0 => Some(digits),
+        _ => None,
+    };
+    let mut escaped = String::with_capacity(line.len());
+    for (at, c) in line.char_indices() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' | '>' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            c => {
+                if opener == Some(at) {
+                    escaped.push('\\');
+                }
+                escaped.push(c);
+            }
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn control_characters_become_spaces() {
+        assert_eq!(
+            one_line("a\u{1b}[31mb\r\nc\0\u{9b}\u{ffff}"),
+            "a [31mb  c   "
+        );
+    }
+
+    #[test]
+    fn markup_is_text() {
+        assert_eq!(
+            xml("<a b=\"c\">'&'</a>"),
+            "&lt;a b=&quot;c&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;"
+        );
+        assert_eq!(
+            markdown("a|b *c* f_0 <br> &lt;"),
+            r"a\|b \*c\* f\_0 &lt;br\> &amp;lt;"
+        );
+    }
+
+    #[test]
+    fn nothing_opens_a_block_in_markdown() {
+        assert_eq!(markdown("# a # b"), r"\# a # b");
+        assert_eq!(markdown("- a - b"), r"\- a - b");
+        assert_eq!(markdown("12. a 1.5"), r"12\. a 1.5");
+        assert_eq!(markdown("> a"), r"\> a");
+        assert_eq!(markdown("12)"), r"12\)");
+        assert_eq!(markdown("1.5 a"), "1.5 a");
+    }
+
+    proptest! {
+        #[test]
+        fn escaped_xml_has_no_markup(text in any::<String>()) {
+            let escaped = xml(&text);
+            prop_assert!(!escaped.contains(['<', '>', '"', '\'']));
+            prop_assert!(!escaped.chars().any(char::is_control));
+        }
+
+        #[test]
+        fn escaped_markdown_stays_in_its_cell(text in any::<String>()) {
+            let escaped = markdown(&text);
+            let mut before = '\0';
+            for c in escaped.chars() {
+                prop_assert!(c != '\n' && c != '\r');
+                prop_assert!(c != '|' || before == '\\');
+                before = if before == '\\' && c == '\\' { '\0' } else { c };
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Results shared by the tests of every writer.
+
+use crate::{Comparison, MethodResult, SeedResult};
+
+/// A method with the given values and a shape of its own.
+pub(crate) fn method(key: &str, values: &[f64]) -> MethodResult {
+    let (name, shape, count) = match key {
+        "single" => ("Single", "q=4 r=11", 127),
+        "loop" => ("Loop", "q=4 r=11 T=16", 127),
+        _ => ("Untied", "q=6 r=2 T=3", 121),
+    };
+    MethodResult {
+        key: key.into(),
+        name: name.into(),
+        updates: 96_000,
+        results: values
+            .iter()
+            .map(|&value| SeedResult {
+                shape: shape.into(),
+                count,
+                value,
+            })
+            .collect(),
+    }
+}
+
+/// Methods on the seeds 88000, 88001, ... under a cap of 128.
+pub(crate) fn comparison(methods: &[(&str, &[f64])]) -> Comparison {
+    let seeds = (88_000..).take(methods[0].1.len()).collect();
+    let methods = methods
+        .iter()
+        .map(|(key, values)| method(key, values))
+        .collect();
+    Comparison::new(
+        "Single, Loop and Untied under a cap of 128 numbers",
+        "sim:bumps",
+        128,
+        "MSE against f0",
+        seeds,
+        methods,
+    )
+    .unwrap()
+}
+
+/// Eight seeds of a plausible experiment.
+pub(crate) fn bumps() -> Comparison {
+    comparison(&[
+        (
+            "single",
+            &[
+                2.95e-3, 2.71e-3, 3.18e-3, 2.84e-3, 3.02e-3, 2.66e-3, 3.11e-3, 2.89e-3,
+            ],
+        ),
+        (
+            "loop",
+            &[
+                2.41e-3, 2.75e-3, 2.98e-3, 2.33e-3, 2.87e-3, 2.19e-3, 3.05e-3, 2.55e-3,
+            ],
+        ),
+        (
+            "untied",
+            &[
+                3.12e-3, 2.95e-3, 3.41e-3, 2.79e-3, 3.25e-3, 2.88e-3, 3.33e-3, 2.97e-3,
+            ],
+        ),
+    ])
+    .with_notes([
+        "4096 training and 1024 validation rows per seed; the test targets are noise-free.",
+    ])
+}
+
+/// Results that a figure or a table may stumble over.
+pub(crate) fn awkward() -> Vec<Comparison> {
+    let nan = f64::NAN;
+    let mut hostile = comparison(&[("loop", &[1.0, 2.0]), ("single", &[2.0, 3.0])]);
+    let evil = "</text><script>alert(\"1\")</script> & | \u{1b}[31m\n# 'x'";
+    hostile = Comparison::new(
+        evil,
+        evil,
+        128,
+        evil,
+        vec![1, 2],
+        hostile
+            .methods()
+            .iter()
+            .map(|m| {
+                let mut m = m.clone();
+                m.name = evil.into();
+                m.results[1].shape = evil.into();
+                m
+            })
+            .collect(),
+    )
+    .unwrap()
+    .with_notes([evil]);
+    vec![
+        hostile,
+        comparison(&[("loop", &[0.0, 0.0]), ("single", &[0.0, 0.0])]),
+        comparison(&[("loop", &[-1.0, 2.0]), ("single", &[-3e5, 0.0])]),
+        comparison(&[("loop", &[nan, 2.0]), ("single", &[1.0, f64::INFINITY])]),
+        comparison(&[("loop", &[nan, nan]), ("single", &[nan, nan])]),
+        comparison(&[
+            ("loop", &[2.5e-4]),
+            ("single", &[3e-4]),
+            ("untied", &[2.7e-4]),
+        ]),
+        comparison(&[("single", &[1.0, 1.0, 1.0])]),
+        comparison(&[("loop", &[1e-300, 1e300]), ("single", &[5e-324, f64::MAX])]),
+        comparison(&[
+            ("loop", &[1e-6, 1.0]),
+            ("single", &[0.1, 0.2]),
+            ("untied", &[0.3, 0.1]),
+        ]),
+        comparison(&[
+            ("loop", &[f64::MAX, f64::MAX]),
+            ("single", &[-f64::MAX, -f64::MAX]),
+        ]),
+    ]
+}
+
+/// Checks that every tag of `document` is closed in order.
+pub(crate) fn balanced(document: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = document;
+    while let Some((_, after)) = rest.split_once('<') {
+        let (tag, after) = after.split_once('>').expect("every tag ends");
+        rest = after;
+        let name = tag
+            .trim_start_matches('/')
+            .split([' ', '/'])
+            .next()
+            .unwrap_or("");
+        // Attributes are all quoted, so that quotes come in pairs.
+        assert!(tag.matches('"').count().is_multiple_of(2), "<{tag}>");
+        match tag {
+            _ if tag.starts_with('!') || tag.ends_with('/') || name == "meta" => {}
+            _ if tag.starts_with('/') => assert_eq!(open.pop(), Some(name), "</{name}>"),
+            _ => open.push(name),
+        }
+    }
+    assert!(open.is_empty(), "left open: {open:?}");
+}

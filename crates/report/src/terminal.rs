@@ -1,0 +1,168 @@
+//! Unicode tables for a terminal, with rules above, below and under the header.
+
+use std::fmt::Write as _;
+
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
+
+use crate::{Align, Comparison, Table, escape};
+
+const RULE: LineStyle = LineStyle::none().fill('─').junction('─');
+const STYLE: TableStyle = TableStyle::new()
+    .top_border(RULE)
+    .header_separator(RULE)
+    .bottom_border(RULE);
+
+impl Table {
+    /// Lines for a terminal. With `color` the header and the best rows are
+    /// emphasised by escape codes, without it the text is plain.
+    pub fn to_terminal(&self, color: bool) -> String {
+        let mut table = comfy_table::Table::new();
+        table
+            .load_style(STYLE)
+            .set_content_arrangement(ContentArrangement::Disabled);
+        if color {
+            table.enforce_styling();
+        } else {
+            table.force_no_tty();
+        }
+        let cell = |text: &str, align: Align, bold: bool| {
+            let cell = Cell::new(escape::one_line(text)).set_alignment(match align {
+                Align::Left => CellAlignment::Left,
+                Align::Right => CellAlignment::Right,
+            });
+            if color && bold {
+                cell.add_attribute(Attribute::Bold)
+            } else {
+                cell
+            }
+        };
+        table.set_header(
+            self.columns
+                .iter()
+                .map(|(name, align)| cell(name, *align, true)),
+        );
+        for row in &self.rows {
+            let cells = row.cells.iter().zip(&self.columns);
+            table.add_row(cells.map(|(text, (_, align))| cell(text, *align, row.best)));
+        }
+        // Air between the columns only: the widest table must fit 80 characters.
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 1));
+        }
+        if let Some(last) = table.column_mut(self.columns.len().saturating_sub(1)) {
+            last.set_padding((0, 0));
+        }
+        let mut text = String::new();
+        for line in table.lines() {
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+impl Comparison {
+    /// The whole comparison for a terminal, `color` as for [`Table::to_terminal`].
+    pub fn to_terminal(&self, color: bool) -> String {
+        let (bold, plain) = if color {
+            ("\u{1b}[1m", "\u{1b}[0m")
+        } else {
+            ("", "")
+        };
+        let mut text = format!("{bold}{}{plain}\n", escape::one_line(self.title()));
+        let _ = writeln!(text, "{}\n", escape::one_line(&self.setting()));
+        text += &self.methods_table().to_terminal(color);
+        let paired = self.paired_table();
+        if !paired.is_empty() {
+            text.push('\n');
+            text += &paired.to_terminal(color);
+        }
+        if !self.notes().is_empty() {
+            text.push('\n');
+        }
+        for note in self.notes() {
+            let _ = writeln!(text, "{}", escape::one_line(note));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixtures::{awkward, bumps, comparison};
+
+    #[test]
+    fn plain_text() {
+        insta::assert_snapshot!(bumps().to_terminal(false), @r#"
+        Single, Loop and Untied under a cap of 128 numbers
+        sim:bumps, at most 128 numbers, 8 seeds; MSE against f0, lower is better
+
+        ────────────────────────────────────────────────────────────────────────────────
+        method             mean (SE)       median  wins  shape          numbers  updates
+        ────────────────────────────────────────────────────────────────────────────────
+        Single  2.920 (0.065) × 10⁻³  2.92 × 10⁻³   1/8  q=4 r=11           127   96,000
+        Loop      2.64 (0.11) × 10⁻³  2.65 × 10⁻³   7/8  q=4 r=11 T=16      127   96,000
+        Untied  3.087 (0.080) × 10⁻³  3.04 × 10⁻³   0/8  q=6 r=2 T=3        121   96,000
+        ────────────────────────────────────────────────────────────────────────────────
+
+        ──────────────────────────────────────────────────
+        paired difference            mean (SE)  Loop lower
+        ──────────────────────────────────────────────────
+        Loop − Single      −2.79 (0.77) × 10⁻⁴         7/8
+        Loop − Untied      −4.46 (0.63) × 10⁻⁴         8/8
+        ──────────────────────────────────────────────────
+
+        4096 training and 1024 validation rows per seed; the test targets are noise-free.
+        "#);
+    }
+
+    #[test]
+    fn one_seed() {
+        let c = comparison(&[("single", &[0.51]), ("loop", &[f64::NAN])]);
+        insta::assert_snapshot!(c.to_terminal(false), @r#"
+        Single, Loop and Untied under a cap of 128 numbers
+        sim:bumps, at most 128 numbers, seed 88000; MSE against f0, lower is better
+
+        ────────────────────────────────────────────────────────────
+        method  value  median  wins  shape          numbers  updates
+        ────────────────────────────────────────────────────────────
+        Single  0.510   0.510   1/1  q=4 r=11           127   96,000
+        Loop        –       –   0/1  q=4 r=11 T=16      127   96,000
+        ────────────────────────────────────────────────────────────
+
+        ────────────────────────────────────
+        paired difference  value  Loop lower
+        ────────────────────────────────────
+        Loop − Single          –         0/1
+        ────────────────────────────────────
+        "#);
+    }
+
+    #[test]
+    fn color_adds_escape_codes_and_nothing_else() {
+        let (plain, color) = (bumps().to_terminal(false), bumps().to_terminal(true));
+        let mut stripped = String::new();
+        for (at, part) in color.split('\u{1b}').enumerate() {
+            stripped += if at == 0 {
+                part
+            } else {
+                part.split_once('m').unwrap().1
+            };
+        }
+        assert_ne!(plain, color);
+        let trimmed = |text: &str| {
+            text.lines()
+                .map(str::trim_end)
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        assert_eq!(trimmed(&stripped), trimmed(&plain));
+    }
+
+    #[test]
+    fn text_from_outside_cannot_steer_the_terminal() {
+        for c in awkward() {
+            assert!(!c.to_terminal(false).contains('\u{1b}'));
+        }
+    }
+}
