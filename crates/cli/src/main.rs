@@ -1,2 +1,83 @@
-//! The `loopfit` command.
-fn main() {}
+//! The `loopfit` command: arguments in, one library call, text out.
+
+mod commands;
+mod data;
+mod exit;
+mod interrupt;
+mod output;
+mod progress;
+
+use clap::{Args, Parser, Subcommand};
+use exit::Exit;
+
+/// Fit the best function that a parameter budget can buy.
+///
+/// One residual block applied once (Single), one block applied T times (Loop) or T
+/// separate blocks (Untied), under a hard cap B on the number of trainable numbers.
+///
+/// DATA is a csv or tsv file (gzip is fine, `-` reads standard input), a parquet file
+/// where that is built in, or a simulation: sim:bumps, sim:recurrence, sim:friedman1,
+/// sim:four-modes. Results go to standard output, talk to standard error.
+#[derive(Parser)]
+#[command(name = "loopfit", version, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 done, 1 a check failed, 2 wrong usage, 3 bad input, 4 some fits failed, 130 interrupted.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    global: Global,
+}
+
+/// Options of every command.
+#[derive(Args, Clone, Debug)]
+struct Global {
+    /// Print one JSON object instead of text.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Threads to use; 0 means one for each core. Never changes a result.
+    #[arg(long, global = true, default_value_t = 0, value_name = "N")]
+    threads: usize,
+    /// Say nothing on standard error but errors.
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compare Single, Loop and Untied on a simulation, with nothing to prepare.
+    Demo(commands::demo::Arguments),
+    /// Fit a table or a simulation under a cap and write the best model.
+    Fit(commands::fit::Arguments),
+    /// Predict the rows of a table with a fitted model.
+    Predict(commands::predict::Arguments),
+    /// Score a fitted model on rows with known targets.
+    Score(commands::score::Arguments),
+    /// Show what a model file holds.
+    Show(commands::show::Arguments),
+    /// Compare Single, Loop and Untied under a cap, paired over seeds.
+    Compare(commands::compare::Arguments),
+    /// Draw exact samples from a fitted density.
+    Sample(commands::sample::Arguments),
+    /// List the shapes that fit under a cap, with their exact counts.
+    Budget(commands::budget::Arguments),
+    /// Print a completion script for a shell.
+    Completions(commands::completions::Arguments),
+}
+
+fn main() -> std::process::ExitCode {
+    let cli = Cli::parse();
+    interrupt::install();
+    let global = &cli.global;
+    let result = match cli.command {
+        Command::Demo(a) => commands::demo::run(&a, global),
+        Command::Fit(a) => commands::fit::run(&a, global),
+        Command::Predict(a) => commands::predict::run(&a, global),
+        Command::Score(a) => commands::score::run(&a, global),
+        Command::Show(a) => commands::show::run(&a, global),
+        Command::Compare(a) => commands::compare::run(&a, global),
+        Command::Sample(a) => commands::sample::run(&a, global),
+        Command::Budget(a) => commands::budget::run(&a, global),
+        Command::Completions(a) => commands::completions::run(&a),
+    };
+    result.unwrap_or_else(|error| Exit::of_error(&error)).into()
+}

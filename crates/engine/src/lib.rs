@@ -1,1 +1,33 @@
 //! Running many fits at once, each a pure function of its specification.
+//!
+//! - [`FitSpec`]: all that a fit depends on; [`FitOutcome`]: what it gives;
+//! - [`Engine::run`]: the only way to train, many fits at once;
+//! - [`gradient()`], [`flops_per_update`] and [`bytes_in_flight`]: what an update computes and costs;
+//! - [`Predictor`] and [`RowPredictor`]: a fitted network applied to rows, in batches or
+//!   one at a time;
+//! - [`FittedModel`]: a network with its likelihood and preprocessing, as a file.
+//!
+//! Inside, the way of an update: [`batches`] gathers sixteen samples to a strip, [`ffn`]
+//! runs the network forward and back over strips, [`objective`] turns outputs into their
+//! gradient in between, [`gradient`] strings the three together, [`adam`] makes the step
+//! and [`mod@fit`] keeps the best checkpoint.
+#![warn(missing_docs)]
+
+mod adam;
+mod batches;
+mod ffn;
+mod fit;
+mod fitted;
+mod gradient;
+mod objective;
+mod predict;
+mod run;
+mod spec;
+
+pub use ffn::{RowPredictor, flops_per_update};
+pub use fit::{FitOutcome, Stop};
+pub use fitted::{ApplyError, FittedModel, ModelError, Predictions, Provenance, Score};
+pub use gradient::{bytes_in_flight, gradient};
+pub use predict::Predictor;
+pub use run::{Control, Engine};
+pub use spec::{FitSpec, SpecError, Stage, Start, WeightDecay};

@@ -24,7 +24,30 @@ pub struct Lane(pub [f32; LANES]);
 impl Lane {
     /// All zeros.
     pub const ZERO: Self = Self([0.0; LANES]);
+
+    /// Lines as one slice of numbers.
+    pub fn flatten(lines: &[Self]) -> &[f32] {
+        // SAFETY: a `Lane` is sixteen `f32` without padding (size 64, `repr(C)`).
+        unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * LANES) }
+    }
+
+    /// Lines as one mutable slice of numbers.
+    pub fn flatten_mut(lines: &mut [Self]) -> &mut [f32] {
+        // SAFETY: as in `flatten`.
+        unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * LANES) }
+    }
+
+    /// Numbers as lines, the last one filled up with zeros.
+    pub fn lines(values: impl IntoIterator<Item = f32>) -> Vec<Self> {
+        let values: Vec<f32> = values.into_iter().collect();
+        values
+            .chunks(LANES)
+            .map(|chunk| Self(std::array::from_fn(|i| chunk.get(i).copied().unwrap_or(0.0))))
+            .collect()
+    }
 }
+
+const _: () = assert!(size_of::<Lane>() == LANES * size_of::<f32>());
 
 /// Arithmetic on sixteen lanes. A value of an implementing type is a proof that the
 /// machine has the instructions, so the methods are safe.
@@ -65,7 +88,11 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// Lane `i` of the result is [`Simd::sum`] of `v[i]`, with the same bits.
     #[inline(always)]
     fn sums(self, v: [Self::V; LANES]) -> Self::V {
-        self.load(&Lane(v.map(|vi| self.sum(vi))))
+        let mut sums = Lane::ZERO;
+        for i in 0..LANES {
+            sums.0[i] = self.sum(v[i]);
+        }
+        self.load(&sums)
     }
 
     /// `e^x` within two units in the last place, for any `x`: arguments are held to
@@ -100,7 +127,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
 }
 
 /// A computation that runs on any [`Simd`]. `run` must be `#[inline(always)]`, and so
-/// must everything it calls with `S`, or the instructions are not available to it.
+/// must everything it calls with `S`, or the instructions are not available to it. Hot
+/// loops use no closures for that reason: they are functions of their own.
 pub trait Kernel {
     /// What it computes.
     type Output;

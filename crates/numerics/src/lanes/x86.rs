@@ -67,6 +67,37 @@ unsafe fn sum8(v: __m256) -> f32 {
     }
 }
 
+// The steps of `Avx512::sums`. Functions, not closures: only what is `inline(always)`
+// gets the instructions of the function it ends up in.
+
+#[inline(always)]
+unsafe fn pair8(a: __m512, b: __m512) -> __m512 {
+    unsafe { _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xEE>(a, b)) }
+}
+
+#[inline(always)]
+unsafe fn pair4(a: __m512, b: __m512) -> __m512 {
+    unsafe { _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xDD>(a, b)) }
+}
+
+#[inline(always)]
+unsafe fn pair2(a: __m512, b: __m512) -> __m512 {
+    unsafe {
+        let (a, b) = (_mm512_castps_pd(a), _mm512_castps_pd(b));
+        _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)))
+    }
+}
+
+#[inline(always)]
+unsafe fn pair1(a: __m512, b: __m512) -> __m512 {
+    unsafe { _mm512_add_ps(_mm512_shuffle_ps::<0x88>(a, b), _mm512_shuffle_ps::<0xDD>(a, b)) }
+}
+
+#[inline(always)]
+unsafe fn four(v: &[__m512; LANES], i: usize) -> __m512 {
+    unsafe { pair4(pair8(v[i], v[i + 4]), pair8(v[i + 8], v[i + 12])) }
+}
+
 impl Simd for Avx512 {
     type V = __m512;
 
@@ -135,34 +166,16 @@ impl Simd for Avx512 {
     /// A transposing butterfly: 15 additions and 30 shuffles for all sixteen sums.
     #[inline(always)]
     fn sums(self, v: [__m512; LANES]) -> __m512 {
-        let pair8 = |a: __m512, b: __m512| unsafe {
-            _mm512_add_ps(
-                _mm512_shuffle_f32x4::<0x44>(a, b),
-                _mm512_shuffle_f32x4::<0xEE>(a, b),
-            )
-        };
-        let pair4 = |a: __m512, b: __m512| unsafe {
-            _mm512_add_ps(
-                _mm512_shuffle_f32x4::<0x88>(a, b),
-                _mm512_shuffle_f32x4::<0xDD>(a, b),
-            )
-        };
-        let pair2 = |a: __m512, b: __m512| unsafe {
-            let (a, b) = (_mm512_castps_pd(a), _mm512_castps_pd(b));
-            _mm512_add_ps(
-                _mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
-                _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)),
-            )
-        };
-        let pair1 = |a: __m512, b: __m512| unsafe {
-            _mm512_add_ps(
-                _mm512_shuffle_ps::<0x88>(a, b),
-                _mm512_shuffle_ps::<0xDD>(a, b),
-            )
-        };
         // The order of the inputs is the one that leaves sum i in lane i.
-        let four = |i: usize| pair4(pair8(v[i], v[i + 4]), pair8(v[i + 8], v[i + 12]));
-        pair1(pair2(four(0), four(1)), pair2(four(2), four(3)))
+        unsafe { pair1(pair2(four(&v, 0), four(&v, 1)), pair2(four(&v, 2), four(&v, 3))) }
+    }
+}
+
+#[inline(always)]
+unsafe fn scale8(v: __m256, t: __m256) -> __m256 {
+    unsafe {
+        let n = _mm256_slli_epi32::<23>(_mm256_castps_si256(t));
+        _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(v), n))
     }
 }
 
@@ -232,11 +245,7 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     fn scale_by_power_of_two(self, v: Self::V, t: Self::V) -> Self::V {
-        let half = |i: usize| unsafe {
-            let n = _mm256_slli_epi32::<23>(_mm256_castps_si256(t[i]));
-            _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(v[i]), n))
-        };
-        [half(0), half(1)]
+        unsafe { [scale8(v[0], t[0]), scale8(v[1], t[1])] }
     }
     #[inline(always)]
     fn sum(self, v: Self::V) -> f32 {

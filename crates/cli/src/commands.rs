@@ -1,0 +1,23 @@
+//! One file for each command: its arguments, and a `run` that makes one library call.
+
+pub(crate) mod budget;
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod fit;
+pub(crate) mod predict;
+pub(crate) mod sample;
+pub(crate) mod score;
+pub(crate) mod show;
+
+use crate::Global;
+use anyhow::{Context, Result};
+
+/// Runs work on the number of threads that the user asked for.
+fn on_threads<T: Send>(global: &Global, work: impl FnOnce() -> T + Send) -> Result<T> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(global.threads)
+        .build()
+        .with_context(|| format!("cannot start {} threads", global.threads))?;
+    Ok(pool.install(work))
+}

@@ -1,0 +1,63 @@
+//! `loopfit budget`.
+
+use crate::data::at_least_one;
+use crate::exit::Exit;
+use crate::{Global, output};
+use anyhow::Result;
+use clap::ValueEnum;
+use loopfit_model::{Architecture, Budget};
+use loopfit_report::{Align, Table};
+use serde_json::json;
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  loopfit budget --dim 5 --budget 128\n  loopfit budget --dim 24 --outputs 4 --budget 1024 --json\n  loopfit budget --dim 3 --budget 400 --arch transformer")]
+pub(crate) struct Arguments {
+    /// Number of inputs d.
+    #[arg(long, value_name = "d", value_parser = at_least_one)]
+    dim: usize,
+    /// The cap B on distinct trainable numbers.
+    #[arg(long, value_name = "B", value_parser = at_least_one)]
+    budget: usize,
+    /// Number of outputs: 1, or the number of classes.
+    #[arg(long, value_name = "C", default_value_t = 1, value_parser = at_least_one)]
+    outputs: usize,
+    /// The architecture.
+    #[arg(long, default_value = "ffn")]
+    arch: Arch,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Arch {
+    Ffn,
+    Transformer,
+}
+
+pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    let architecture = match a.arch {
+        Arch::Ffn => Architecture::Ffn,
+        Arch::Transformer => Architecture::transformer(a.dim),
+    };
+    let budget = Budget::new(a.budget, architecture, a.dim, a.outputs)?;
+    let looped: Vec<_> = budget.loop_shapes().collect();
+    let untied: Vec<_> = budget.untied_shapes().collect();
+    if global.json {
+        output::print_json(&json!({
+            "budget": a.budget, "dim": a.dim, "outputs": a.outputs,
+            "loop": looped, "untied": untied,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let count = |n: usize| n.to_string();
+    let mut table = Table::new([("q", Align::Right), ("r", Align::Right), ("count", Align::Right)]);
+    for s in &looped {
+        table.push([count(s.q), count(s.r), count(s.count)]);
+    }
+    let mut text = format!("Single and Loop (any T), largest r for each q under B = {}\n{}", a.budget, table.to_terminal(output::color()));
+    let mut table = Table::new([("q", Align::Right), ("T", Align::Right), ("r", Align::Right), ("count", Align::Right)]);
+    for s in &untied {
+        table.push([count(s.q), count(s.t), count(s.r), count(s.count)]);
+    }
+    text += &format!("\nUntied, largest r for each q and T\n{}", table.to_terminal(output::color()));
+    output::print(&text)?;
+    Ok(Exit::Done)
+}

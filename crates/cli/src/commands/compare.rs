@@ -1,0 +1,160 @@
+//! `loopfit compare`.
+
+use crate::data::{LearnArguments, at_least_one};
+use crate::exit::Exit;
+use crate::{Global, interrupt, output, progress};
+use anyhow::{Context, Result};
+use loopfit_engine::Engine;
+use loopfit_model::{Method, Tying};
+use loopfit_report::{Comparison, MethodResult, SeedResult};
+use loopfit_search::compare::{SeedFits, compare};
+use loopfit_search::fit::{FixedShape, Request};
+use loopfit_search::replication::{Noise, Source};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  loopfit compare sim:bumps --budget 128 --seeds 8\n  loopfit compare sim:bumps --budget 128 --shape single=4,11 --shape loop=4,11,16 --shape untied=6,2,3 --json\n  loopfit compare airfoil.csv --target pressure --budget 64 --seeds 8 --report out/")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    learn: LearnArguments,
+    /// The cap B on distinct trainable numbers.
+    #[arg(long, value_name = "B", value_parser = at_least_one)]
+    budget: usize,
+    /// Number of paired replications.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = at_least_one)]
+    seeds: usize,
+    /// The first seed; the others follow it.
+    #[arg(long, value_name = "SEED", default_value_t = 88_000)]
+    first_seed: u64,
+    /// Updates of each method for each seed, over all its starts.
+    #[arg(long, value_name = "N", default_value_t = 96_000, value_parser = at_least_one)]
+    updates: usize,
+    /// Fix a method's shape: single=q,r or loop=q,r,T or untied=q,r,T.
+    #[arg(long, value_name = "METHOD=q,r[,T]")]
+    shape: Vec<Shape>,
+    /// Write comparison.md, comparison.svg and comparison.html into this directory.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+}
+
+/// A shape on the command line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape(pub(crate) FixedShape);
+
+impl FromStr for Shape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no shape: write single=q,r or loop=q,r,T or untied=q,r,T, such as loop=4,11,16");
+        let (method, numbers) = text.split_once('=').ok_or_else(wrong)?;
+        let numbers: Vec<usize> =
+            numbers.split(',').map(|n| n.trim().parse().map_err(|_| wrong())).collect::<Result<_, _>>()?;
+        let (q, r, tying) = match (method.trim(), numbers.as_slice()) {
+            ("single", [q, r]) => (*q, *r, Tying::Single),
+            ("loop", [q, r, t]) => (*q, *r, Tying::Loop { t: *t }),
+            ("untied", [q, r, t]) => (*q, *r, Tying::Untied { t: *t }),
+            _ => return Err(wrong()),
+        };
+        Ok(Self(FixedShape { q, r, tying }))
+    }
+}
+
+/// All that a comparison is made of.
+pub(crate) struct Setup {
+    pub(crate) source: Source,
+    pub(crate) noise: Option<Noise>,
+    pub(crate) budget: usize,
+    pub(crate) seeds: Vec<u64>,
+    pub(crate) updates: usize,
+    pub(crate) shapes: Vec<FixedShape>,
+}
+
+pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    let source = a.learn.source(a.first_seed)?;
+    if let (Source::Table(table), false) = (&source, global.quiet) {
+        output::say(&table.decision.because);
+    }
+    let last = a.first_seed.checked_add(a.seeds as u64 - 1).context("the seeds run past the largest number; use a smaller --first-seed")?;
+    let setup = Setup {
+        source,
+        noise: a.learn.noise(),
+        budget: a.budget,
+        seeds: (a.first_seed..=last).collect(),
+        updates: a.updates,
+        shapes: a.shape.iter().map(|s| s.0).collect(),
+    };
+    let (comparison, exit) = setup.run(global)?;
+    if let Some(directory) = &a.report {
+        write_report(&comparison, directory, global.quiet)?;
+    }
+    let text = if global.json { comparison.to_json() } else { comparison.to_terminal(output::color()) };
+    output::print(&text)?;
+    Ok(exit)
+}
+
+impl Setup {
+    /// Runs the comparison.
+    pub(crate) fn run(&self, global: &Global) -> Result<(Comparison, Exit)> {
+        let request = Request {
+            budget: self.budget,
+            methods: Method::ALL.to_vec(),
+            updates: self.updates,
+            shapes: self.shapes.clone(),
+        };
+        let engine = Engine::new(global.threads)?;
+        let total = (self.seeds.len() * request.methods.len() * self.updates) as u64;
+        let seeds = interrupt::searching(|control| {
+            progress::with_bar(total, global.quiet, control, || {
+                compare(&engine, &self.source, self.noise, &self.seeds, &request, control)
+            })
+        })?;
+        let exit = if seeds.iter().flat_map(|s| &s.fits).all(|f| f.test.is_finite()) { Exit::Done } else { Exit::FitsFailed };
+        Ok((self.comparison(&request, &seeds)?, exit))
+    }
+
+    fn comparison(&self, request: &Request, seeds: &[SeedFits]) -> Result<Comparison> {
+        let methods = request.methods.iter().enumerate().map(|(i, method)| MethodResult {
+            key: method.key().to_string(),
+            name: method.to_string(),
+            updates: self.updates as u64,
+            results: seeds
+                .iter()
+                .map(|s| {
+                    let network = s.fits[i].model.parameters.network();
+                    SeedResult { shape: shape(network), count: network.count(), value: s.fits[i].test }
+                })
+                .collect(),
+        });
+        let name = self.source.name();
+        let title = format!("Single, Loop and Untied on {name} under B = {}", self.budget);
+        let note = format!("Every method had the same number of updates for each seed: {}.", self.updates);
+        let comparison =
+            Comparison::new(title, name, self.budget, self.source.metric(), self.seeds.clone(), methods.collect())?;
+        Ok(comparison.with_notes([note]))
+    }
+}
+
+/// `q = 4, r = 11, T = 16`.
+fn shape(network: &loopfit_model::Network) -> String {
+    let (q, r, t) = (network.q(), network.r(), network.tying().iterations());
+    format!("q = {q}, r = {r}, T = {t}")
+}
+
+/// Writes a comparison as Markdown with its figure, and as one HTML page.
+pub(crate) fn write_report(comparison: &Comparison, directory: &Path, quiet: bool) -> Result<()> {
+    std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
+    let files = [
+        ("comparison.md", comparison.to_markdown(Some("comparison.svg"))),
+        ("comparison.svg", comparison.to_svg()),
+        ("comparison.html", comparison.to_html()),
+    ];
+    for (name, text) in files {
+        let path = directory.join(name);
+        output::write_file(&path, &text)?;
+        if !quiet {
+            output::say(&format!("wrote {}", path.display()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! `loopfit sample`.
+
+use crate::data::at_least_one;
+use crate::exit::Exit;
+use crate::{Global, output};
+use anyhow::Result;
+use loopfit_engine::FittedModel;
+use loopfit_numerics::stream::Stream;
+use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  loopfit sample density.safetensors -n 1000 --seed 1 > draws.csv")]
+pub(crate) struct Arguments {
+    /// The model file of a density.
+    model: PathBuf,
+    /// Number of draws.
+    #[arg(short, long = "count", value_name = "N", default_value_t = 1000, value_parser = at_least_one)]
+    n: usize,
+    /// Seed of the draws; fewer draws with the same seed are the first of more.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Write a csv file instead of printing.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    if let Some(path) = &a.output {
+        output::check_writable(path)?;
+    }
+    let model = FittedModel::load(&a.model)?;
+    let stream = Stream::new(a.seed).child("sample");
+    let draws = super::on_threads(global, || model.sample(a.n, stream))??;
+    let columns: Vec<String> = model.preprocessing.inputs().iter().map(|i| i.name().to_string()).collect();
+    if global.json {
+        output::print_json(&json!({ "columns": columns, "draws": draws }))?;
+        return Ok(Exit::Done);
+    }
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    csv.write_record(&columns)?;
+    for draw in &draws {
+        csv.write_record(draw.iter().map(f64::to_string))?;
+    }
+    let csv = String::from_utf8(csv.into_inner()?)?;
+    match &a.output {
+        Some(path) => output::write_file(path, &csv)?,
+        None => output::print(&csv)?,
+    }
+    Ok(Exit::Done)
+}

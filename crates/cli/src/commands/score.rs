@@ -1,0 +1,44 @@
+//! `loopfit score`.
+
+use crate::data::{DataName, ReadArguments};
+use crate::exit::Exit;
+use crate::{Global, output};
+use anyhow::Result;
+use loopfit_engine::FittedModel;
+use loopfit_report::number::{self, Exponent};
+use loopfit_report::{Align, Table};
+use serde_json::{Map, json};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  loopfit score model.safetensors test.csv\n  loopfit score model.safetensors sim:bumps --seed 3 --json")]
+pub(crate) struct Arguments {
+    /// The model file.
+    model: PathBuf,
+    /// Rows with known targets; of a simulation, its noise-free test observations.
+    data: DataName,
+    /// Seed of a simulation's rows.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    read: ReadArguments,
+}
+
+pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    let model = FittedModel::load(&a.model)?;
+    let table = a.read.table(&a.data, a.seed)?;
+    let rows: Vec<usize> = (0..table.rows()).collect();
+    let score = super::on_threads(global, || model.score(&table, &rows))??;
+    if global.json {
+        let also: Map<String, _> = score.also.iter().map(|(name, value)| (name.to_string(), json!(value))).collect();
+        output::print_json(&json!({ "rows": score.rows, "metric": score.metric, "value": score.value, "also": also }))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = Table::new([("metric", Align::Left), ("value", Align::Right)]);
+    for (name, value) in std::iter::once(&(score.metric, score.value)).chain(&score.also) {
+        text.push([name.to_string(), number::value(*value, 6, Exponent::Own)]);
+    }
+    text.push(["rows".to_string(), number::integer(score.rows as u64)]);
+    output::print(&text.to_terminal(output::color()))?;
+    Ok(Exit::Done)
+}

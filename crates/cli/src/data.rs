@@ -1,0 +1,170 @@
+//! DATA on the command line: a file, standard input or a simulation.
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use loopfit_data::table::Delimiter;
+use loopfit_data::{ReadOptions, Simulation, Table, TaskKind};
+use loopfit_search::replication::{Noise, Source, TableOptions, TableSource};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// What DATA names.
+#[derive(Clone, Debug)]
+pub(crate) enum DataName {
+    File(PathBuf),
+    Simulation(Simulation),
+}
+
+impl FromStr for DataName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("sim:") {
+            Some(name) => name.parse().map(Self::Simulation).map_err(|e: loopfit_data::simulation::UnknownSimulation| e.to_string()),
+            None => Ok(Self::File(PathBuf::from(text))),
+        }
+    }
+}
+
+/// How a file is read.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReadArguments {
+    /// Whether the first line names the columns; guessed by default.
+    #[arg(long, value_name = "yes|no")]
+    header: Option<YesNo>,
+    /// What separates cells; guessed by default.
+    #[arg(long, value_name = "NAME")]
+    delimiter: Option<DelimiterName>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum YesNo {
+    Yes,
+    No,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DelimiterName {
+    Comma,
+    Semicolon,
+    Tab,
+    Bar,
+    Whitespace,
+}
+
+impl ReadArguments {
+    fn options(&self) -> ReadOptions {
+        ReadOptions {
+            header: self.header.map(|h| h == YesNo::Yes),
+            delimiter: self.delimiter.map(|d| match d {
+                DelimiterName::Comma => Delimiter::Comma,
+                DelimiterName::Semicolon => Delimiter::Semicolon,
+                DelimiterName::Tab => Delimiter::Tab,
+                DelimiterName::Bar => Delimiter::Bar,
+                DelimiterName::Whitespace => Delimiter::Whitespace,
+            }),
+        }
+    }
+
+    /// The rows of DATA; of a simulation, its test observations for a seed.
+    pub(crate) fn table(&self, name: &DataName, seed: u64) -> Result<Table> {
+        match name {
+            DataName::File(path) => Ok(Table::read(path, &self.options())?),
+            DataName::Simulation(simulation) => {
+                let draw = simulation.draw(seed, 0, 0, SIMULATED_ROWS);
+                Ok(draw.test.to_table(&format!("sim:{}", simulation.name())))
+            }
+        }
+    }
+}
+
+/// Test observations of a simulation when it stands for a table (F.4.1).
+const SIMULATED_ROWS: usize = 32_768;
+
+/// What is learned from DATA.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LearnArguments {
+    /// A csv or tsv file, `-` for standard input, or a simulation such as sim:bumps.
+    pub(crate) data: DataName,
+    /// The column to predict.
+    #[arg(long, value_name = "COLUMN")]
+    target: Option<String>,
+    /// What to learn; inferred from the target by default.
+    #[arg(long)]
+    task: Option<TaskName>,
+    /// Noise model of a regression; gaussian by default.
+    #[arg(long)]
+    likelihood: Option<NoiseName>,
+    /// A column whose equal values never cross from training to validation or test.
+    #[arg(long, value_name = "COLUMN")]
+    group: Option<String>,
+    /// Keep this many consecutive rows together in a split.
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    block: Option<u64>,
+    /// Columns that are not inputs.
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    ignore: Vec<String>,
+    /// Training observations of a simulation.
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = at_least_one)]
+    train: usize,
+    /// Validation observations of a simulation.
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = at_least_one)]
+    valid: usize,
+    #[command(flatten)]
+    read: ReadArguments,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TaskName {
+    Regression,
+    Binary,
+    Multiclass,
+    Density,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum NoiseName {
+    Gaussian,
+    Laplace,
+}
+
+/// Parses a count of at least one.
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("it must be at least 1".to_string()),
+        Ok(n) => Ok(n),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+impl LearnArguments {
+    /// The source of replications; `test_seed` fixes the test rows of a table.
+    pub(crate) fn source(&self, test_seed: u64) -> Result<Source> {
+        let DataName::Simulation(simulation) = &self.data else {
+            let table = self.read.table(&self.data, test_seed)?;
+            let options = TableOptions {
+                target: self.target.clone(),
+                task: self.task.map(|t| match t {
+                    TaskName::Regression => TaskKind::Regression,
+                    TaskName::Binary => TaskKind::Binary,
+                    TaskName::Multiclass => TaskKind::Multiclass,
+                    TaskName::Density => TaskKind::Density,
+                }),
+                group: self.group.clone(),
+                block: self.block.map(|b| b as usize),
+                ignore: self.ignore.clone(),
+                test_seed,
+            };
+            return Ok(Source::Table(Box::new(TableSource::new(table, &options)?)));
+        };
+        Ok(Source::Simulation { simulation: *simulation, train: self.train, valid: self.valid })
+    }
+
+    /// The noise model, if one was named.
+    pub(crate) fn noise(&self) -> Option<Noise> {
+        self.likelihood.map(|l| match l {
+            NoiseName::Gaussian => Noise::Gaussian,
+            NoiseName::Laplace => Noise::Laplace,
+        })
+    }
+}

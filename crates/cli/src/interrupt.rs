@@ -1,0 +1,43 @@
+//! Ctrl-C: a running search is asked to stop, a file being written is finished, and
+//! anything else ends at once. Nothing half-written is left behind.
+
+use loopfit_engine::Control;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+static SEARCH: OnceLock<Control> = OnceLock::new();
+static SEARCHING: AtomicBool = AtomicBool::new(false);
+/// Held while a file is written, so that the process cannot end in between.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Handles SIGINT and SIGTERM from now on.
+pub(crate) fn install() {
+    // Without a handler Ctrl-C still ends the process; only tidiness is lost.
+    let _ = ctrlc::set_handler(|| {
+        if SEARCHING.load(Ordering::SeqCst) {
+            control().interrupt();
+        } else {
+            let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+            std::process::exit(130);
+        }
+    });
+}
+
+/// The control that Ctrl-C reaches.
+pub(crate) fn control() -> &'static Control {
+    SEARCH.get_or_init(Control::default)
+}
+
+/// Runs a search that stops at Ctrl-C.
+pub(crate) fn searching<T>(work: impl FnOnce(&Control) -> T) -> T {
+    SEARCHING.store(true, Ordering::SeqCst);
+    let result = work(control());
+    SEARCHING.store(false, Ordering::SeqCst);
+    result
+}
+
+/// Runs something that must not be cut short.
+pub(crate) fn writing<T>(work: impl FnOnce() -> T) -> T {
+    let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    work()
+}

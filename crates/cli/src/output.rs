@@ -1,0 +1,48 @@
+//! Data to standard output, talk to standard error, files whole or not at all.
+#![allow(clippy::print_stderr)]
+
+use crate::interrupt;
+use anyhow::{Context, Result};
+use loopfit_model::file::write_atomic;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+/// Prints a result.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Prints a JSON object on one line.
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<()> {
+    print(&value.to_string())
+}
+
+/// Says something to a person.
+pub(crate) fn say(text: &str) {
+    // A closed standard error is no reason to fail.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Whether standard output shows colours: a terminal, and NO_COLOR unset or empty.
+pub(crate) fn color() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+/// Checks before any work that a file can be written later.
+pub(crate) fn check_writable(path: &Path) -> Result<()> {
+    anyhow::ensure!(!path.is_dir(), "cannot write {}: it is a directory; name a file", path.display());
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    anyhow::ensure!(parent.is_dir(), "cannot write {}: {} is not a directory; create it first", path.display(), parent.display());
+    Ok(())
+}
+
+/// Writes a file beside its place and moves it there.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<()> {
+    interrupt::writing(|| write_atomic(path, text.as_bytes()))
+        .with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,237 @@
+//! Speed of training and prediction on one core, beside the core's measured peak.
+//!
+//! `cargo xtask bench engine [--json]` prints our figures; `--cases DIR` writes the same
+//! shapes with coefficients, a batch and our gradient, for the peers to check against.
+#![allow(clippy::print_stdout)]
+
+use loopfit_data::Samples;
+use loopfit_engine::{
+    Control, Engine, FitSpec, Predictor, RowPredictor, Stage, Start, bytes_in_flight, flops_per_update, gradient,
+};
+use loopfit_likelihood::{Gaussian, Likelihood, Multiclass};
+use loopfit_model::{Bounds, Network, Parameters, Tying, init};
+use loopfit_numerics::lanes::{Kernel, Level, Simd};
+use loopfit_numerics::stream::Stream;
+use serde_json::{Map, Value, json};
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// (name, d, q, r, tying, outputs, batch).
+const SHAPES: [(&str, usize, usize, usize, Tying, usize, usize); 8] = [
+    ("A", 2, 4, 11, Tying::Loop { t: 16 }, 1, 128),
+    ("B", 3, 2, 23, Tying::Loop { t: 16 }, 1, 128),
+    ("C", 5, 5, 7, Tying::Loop { t: 16 }, 1, 128),
+    ("D", 2, 4, 111, Tying::Loop { t: 16 }, 1, 128),
+    ("E", 2, 3, 16, Tying::Loop { t: 64 }, 1, 128),
+    ("F", 2, 4, 11, Tying::Single, 1, 128),
+    ("G", 2, 6, 2, Tying::Untied { t: 3 }, 1, 128),
+    ("H", 93, 12, 110, Tying::Loop { t: 8 }, 12, 256),
+];
+const TRAINING_ROWS: usize = 4096;
+const VALIDATION_ROWS: usize = 1024;
+const PREDICTED_ROWS: usize = 100_000;
+const REPETITIONS: usize = 5;
+const SECONDS: f64 = 0.5;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(i) = arguments.iter().position(|a| a == "--cases") {
+        let directory = arguments.get(i + 1).map_or(".", String::as_str);
+        for shape in SHAPES {
+            let case = Case::new(shape);
+            let path = Path::new(directory).join(format!("{}.json", case.name));
+            std::fs::write(path, case.to_json().to_string()).expect("the directory of --cases can be written");
+        }
+        return;
+    }
+    let peak = fma_peak();
+    let measured: Vec<Measured> = SHAPES.into_iter().map(|shape| Measured::new(&Case::new(shape), peak)).collect();
+    if arguments.iter().any(|a| a == "--json") {
+        println!("{}", Value::Array(measured.iter().map(Measured::to_json).collect()));
+        return;
+    }
+    println!("FMA peak of one core at {}: {:.1} GFLOP/s", Level::fastest().name(), peak / 1e9);
+    println!("shape  parameters  updates/s  of peak  two threads   row, us   rows/s     memory");
+    for m in &measured {
+        println!(
+            "{:<5}  {:>10}  {:>9.0}  {:>6.1}%  {:>10.2}x  {:>8.2}  {:>7.2}M  {:>6.2} MB",
+            m.name,
+            m.parameters,
+            m.updates_per_s,
+            100.0 * m.peak_fraction,
+            m.two_threads,
+            m.predict_row_us,
+            m.predict_rows_per_s / 1e6,
+            m.memory_bytes as f64 / 1e6
+        );
+    }
+}
+
+/// A shape with data: a smooth function of the first two inputs, or classes cut from it.
+struct Case {
+    name: &'static str,
+    spec: FitSpec,
+    start: Parameters,
+    batch: Samples,
+}
+
+impl Case {
+    fn new((name, d, q, r, tying, outputs, batch): (&'static str, usize, usize, usize, Tying, usize, usize)) -> Self {
+        let likelihood = if outputs == 1 {
+            Likelihood::Gaussian(Gaussian::squared_error())
+        } else {
+            Likelihood::Multiclass(Multiclass::new(outputs).expect("more than one class"))
+        };
+        let stream = Stream::new(1).child(name);
+        let samples = |role: &str, n: usize| {
+            let s = stream.child(role);
+            let x: Vec<f32> = (0..n * d).map(|i| s.uniform(i as u64) as f32).collect();
+            let y = x.chunks(d).enumerate().map(|(i, x)| {
+                let f = 3.0 * x[0] * x[1] - x[1] + 0.1 * s.child("noise").normal(i as u64) as f32;
+                if outputs == 1 { f } else { ((f + 1.0) * 4.0).clamp(0.0, outputs as f32 - 1.0).floor() }
+            });
+            let y = y.collect();
+            Samples::new(d, x, y).expect("finite samples")
+        };
+        let network = Network::ffn(d, outputs, q, r, tying).expect("a valid shape");
+        let multiplier = 1.0 / tying.iterations() as f64;
+        Self {
+            name,
+            start: init::fresh(&network, multiplier, stream.child("start")),
+            batch: samples("batch", batch),
+            spec: FitSpec {
+                network,
+                likelihood,
+                bounds: Bounds::default(),
+                train: Arc::new(samples("train", TRAINING_ROWS)),
+                valid: Arc::new(samples("valid", VALIDATION_ROWS)),
+                start: Start::Fresh { outgoing_multiplier: multiplier },
+                stages: vec![Stage { batch, learning_rate: 0.003, ..Stage::default() }],
+                stream,
+            },
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let FitSpec { network, likelihood, bounds, stages, .. } = &self.spec;
+        let gradient = gradient(&self.start, *likelihood, *bounds, &self.batch, Level::fastest());
+        let tensors = |values: &[f32]| {
+            let views = network.layout().iter().map(|v| (v.name.clone(), json!(values[v.range()]))).collect::<Vec<_>>();
+            Value::Object(views.into_iter().collect::<Map<_, _>>())
+        };
+        json!({
+            "shape": self.name, "d": network.d(), "q": network.q(), "r": network.r(),
+            "t": network.tying().iterations(), "tying": network.tying().method().key(),
+            "outputs": network.outputs(), "batch": self.batch.n(), "likelihood": likelihood.name(),
+            "learning_rate": stages[0].learning_rate, "weight_decay": 0.0,
+            "params": tensors(self.start.values()), "x": self.batch.x(), "y": self.batch.y(),
+            "gradient": tensors(&gradient),
+        })
+    }
+}
+
+struct Measured {
+    name: &'static str,
+    parameters: usize,
+    updates_per_s: f64,
+    peak_fraction: f64,
+    /// Speed-up of two threads over one.
+    two_threads: f64,
+    predict_row_us: f64,
+    predict_rows_per_s: f64,
+    memory_bytes: usize,
+}
+
+impl Measured {
+    fn new(case: &Case, peak: f64) -> Self {
+        let FitSpec { network, likelihood, bounds, .. } = &case.spec;
+        let batch = case.batch.n();
+        let flops = flops_per_update(network, batch);
+        let engines = [1, 2].map(|threads| Engine::new(threads).expect("threads can start"));
+        let mut spec = case.spec.clone();
+        spec.stages[0].updates = ((SECONDS * 0.5 * peak / flops) as usize).clamp(200, 200_000);
+        let updates = spec.stages[0].updates as f64;
+        let run = |engine: &Engine, specs: &[FitSpec]| {
+            fastest(|| {
+                black_box(engine.run(specs, &Control::default(), |_, _| {}).expect("a valid specification"));
+            })
+        };
+        let one = run(&engines[0], &[spec.clone()]);
+        let two = run(&engines[1], &[spec.clone(), spec.clone()]);
+
+        let rows: Vec<f32> =
+            (0..PREDICTED_ROWS * network.d()).map(|i| Stream::new(2).uniform(i as u64) as f32).collect();
+        let predictor = Predictor::new(&case.start, *bounds).expect("a residual FFN");
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread can start");
+        let batch_seconds = pool.install(|| fastest(|| drop(black_box(predictor.predict(black_box(&rows))))));
+
+        let mut row_predictor = RowPredictor::new(&case.start);
+        let mut out = vec![0.0; network.outputs()];
+        let calls = 20_000;
+        let row_seconds = fastest(|| {
+            for row in rows.chunks(network.d()).take(calls) {
+                row_predictor.predict(black_box(row), black_box(&mut out));
+            }
+        });
+        Self {
+            name: case.name,
+            parameters: network.count(),
+            updates_per_s: updates / one,
+            peak_fraction: flops * updates / one / peak,
+            two_threads: 2.0 * one / two,
+            predict_row_us: row_seconds / calls as f64 * 1e6,
+            predict_rows_per_s: PREDICTED_ROWS as f64 / batch_seconds,
+            memory_bytes: bytes_in_flight(network, *likelihood, batch),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "shape": self.name, "parameters": self.parameters, "updates_per_s": self.updates_per_s,
+            "peak_fraction": self.peak_fraction, "two_threads": self.two_threads,
+            "predict_row_us": self.predict_row_us, "predict_rows_per_s": self.predict_rows_per_s,
+            "memory_bytes": self.memory_bytes,
+        })
+    }
+}
+
+/// Seconds of the fastest of some repetitions.
+fn fastest(mut work: impl FnMut()) -> f64 {
+    (0..REPETITIONS)
+        .map(|_| {
+            let start = Instant::now();
+            work();
+            start.elapsed().as_secs_f64()
+        })
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// Multiply-adds of one core at the fastest level, in floating-point operations per second.
+fn fma_peak() -> f64 {
+    const CHAINS: usize = 12;
+    const STEPS: usize = 4_000_000;
+    struct Chains;
+    impl Kernel for Chains {
+        type Output = f32;
+        #[inline(always)]
+        fn run<S: Simd>(self, s: S) -> f32 {
+            let mut v = [s.splat(0.0); CHAINS];
+            for (i, v) in v.iter_mut().enumerate() {
+                *v = s.splat(black_box(i as f32));
+            }
+            let (a, b) = (s.splat(black_box(0.999)), s.splat(black_box(0.001)));
+            for _ in 0..STEPS {
+                for v in &mut v {
+                    *v = s.fma(*v, a, b);
+                }
+            }
+            v.into_iter().map(|v| s.sum(v)).sum()
+        }
+    }
+    let seconds = fastest(|| {
+        black_box(Level::fastest().run(Chains));
+    });
+    (CHAINS * STEPS * 2 * 16) as f64 / seconds
+}

@@ -1,0 +1,116 @@
+//! Minibatches: a fresh permutation per epoch, the incomplete batch dropped, and rows
+//! gathered into strips of sixteen.
+
+use loopfit_data::Samples;
+use loopfit_numerics::lanes::{LANES, Lane};
+use loopfit_numerics::stream::Stream;
+
+/// The order in which samples are visited: a pure function of the stream.
+#[derive(Debug)]
+pub(crate) struct Batches {
+    stream: Stream,
+    order: Vec<u32>,
+    batch: usize,
+    next: usize,
+    epoch: u64,
+}
+
+impl Batches {
+    /// Batches of `batch` out of `n` samples, or of all of them if there are fewer.
+    pub(crate) fn new(stream: Stream, n: usize, batch: usize) -> Self {
+        Self { stream, order: vec![0; n], batch: batch.min(n), next: n, epoch: 0 }
+    }
+
+    /// Samples in a batch.
+    pub(crate) fn len(&self) -> usize {
+        self.batch
+    }
+
+    /// The sample numbers of the next batch.
+    pub(crate) fn advance(&mut self) -> &[u32] {
+        if self.next + self.batch > self.order.len() {
+            self.stream.nth(self.epoch).permute(&mut self.order);
+            self.epoch += 1;
+            self.next = 0;
+        }
+        self.next += self.batch;
+        &self.order[self.next - self.batch..self.next]
+    }
+}
+
+/// Samples as strips: `x` is `[strip][d]`, `y` and `weight` are `[strip]`. Lanes beyond
+/// the last sample repeat a sample and have weight zero.
+#[derive(Debug, Default)]
+pub(crate) struct Strips {
+    pub(crate) x: Vec<Lane>,
+    pub(crate) y: Vec<Lane>,
+    pub(crate) weight: Vec<Lane>,
+}
+
+impl Strips {
+    /// Room for `n` samples of dimension `d`, each with weight `1 / n`.
+    pub(crate) fn new(n: usize, d: usize) -> Self {
+        let strips = n.div_ceil(LANES);
+        let weight = Lane::lines((0..n).map(|_| 1.0 / n as f32));
+        Self { x: vec![Lane::ZERO; strips * d], y: vec![Lane::ZERO; strips], weight }
+    }
+
+    /// All samples of a set, in order.
+    pub(crate) fn all(samples: &Samples) -> Self {
+        let mut strips = Self::new(samples.n(), samples.d());
+        let rows: Vec<u32> = (0..samples.n() as u32).collect();
+        strips.gather(samples, &rows);
+        strips
+    }
+
+    /// Fills the strips with rows of a sample set.
+    pub(crate) fn gather(&mut self, samples: &Samples, rows: &[u32]) {
+        let (d, x, y) = (samples.d(), samples.x(), samples.y());
+        for ((lines, target), rows) in self.x.chunks_exact_mut(d).zip(&mut self.y).zip(rows.chunks(LANES)) {
+            let row = |lane: usize| *rows.get(lane).unwrap_or(&rows[0]) as usize;
+            let lines = Lane::flatten_mut(lines);
+            for lane in 0..LANES {
+                let from = &x[row(lane) * d..][..d];
+                for (i, v) in from.iter().enumerate() {
+                    lines[i * LANES + lane] = *v;
+                }
+            }
+            if !y.is_empty() {
+                for (lane, target) in target.0.iter_mut().enumerate() {
+                    *target = y[row(lane)];
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_epoch_visits_every_sample_at_most_once() {
+        let mut batches = Batches::new(Stream::new(5), 100, 32);
+        let mut first = Vec::new();
+        for epoch in 0..4 {
+            let mut seen: Vec<u32> = (0..3).flat_map(|_| batches.advance().to_vec()).collect();
+            if epoch == 0 {
+                first.clone_from(&seen);
+            } else {
+                assert_ne!(first, seen);
+            }
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen.len(), 96);
+        }
+    }
+
+    #[test]
+    fn a_batch_larger_than_the_sample_is_the_sample() {
+        let mut batches = Batches::new(Stream::new(5), 10, 128);
+        assert_eq!(batches.len(), 10);
+        let mut all = batches.advance().to_vec();
+        all.sort_unstable();
+        assert_eq!(all, (0..10).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,132 @@
+//! Forward pass with the state in registers.
+
+use super::pack::Packing;
+use loopfit_numerics::lanes::{Kernel, Lane, Simd};
+
+/// Outputs of all strips; with `KEEP` also states and hidden values of every iteration.
+pub(super) struct Forward<'a, const Q: usize, const N: usize, const KEEP: bool> {
+    pub(super) p: &'a Packing,
+    pub(super) params: &'a [f32],
+    pub(super) x: &'a [Lane],
+    pub(super) out: &'a mut [Lane],
+    pub(super) z: &'a mut [Lane],
+    pub(super) h: &'a mut [Lane],
+}
+
+impl<const Q: usize, const N: usize, const KEEP: bool> Kernel for Forward<'_, Q, N, KEEP> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(mut self, s: S) {
+        let strips = self.x.len() / self.p.d;
+        let mut strip = 0;
+        while strip + N <= strips {
+            self.tile::<S, N>(s, strip, strips);
+            strip += N;
+        }
+        while strip < strips {
+            self.tile::<S, 1>(s, strip, strips);
+            strip += 1;
+        }
+    }
+}
+
+impl<const Q: usize, const N: usize, const KEEP: bool> Forward<'_, Q, N, KEEP> {
+    /// `M` strips from `strip` on, through all iterations.
+    #[inline(always)]
+    fn tile<S: Simd, const M: usize>(&mut self, s: S, strip: usize, strips: usize) {
+        let (p, d) = (self.p, self.p.d);
+        let input = &self.params[p.input()];
+        let mut z = [[s.splat(0.0); Q]; M];
+        for k in 0..Q {
+            let row = &input[k * (d + 1)..][..d + 1];
+            for (m, z) in z.iter_mut().enumerate() {
+                let x = &self.x[(strip + m) * d..][..d];
+                let mut sum = s.splat(row[d]);
+                for (w, x) in row.iter().zip(x) {
+                    sum = s.fma(s.splat(*w), s.load(x), sum);
+                }
+                z[k] = sum;
+            }
+        }
+        for t in 0..p.iterations {
+            let block = p.block_at(t);
+            let (units, b2) = (&self.params[p.units(block)], &self.params[p.b2(block)]);
+            if KEEP {
+                keep(s, &mut self.z[(t * strips + strip) * Q..][..M * Q], &z);
+                let h = &mut self.h[(t * strips + strip) * p.r..][..M * p.r];
+                z = block_forward::<S, Q, M, KEEP>(s, units, b2, z, h);
+            } else {
+                z = block_forward::<S, Q, M, KEEP>(s, units, b2, z, &mut []);
+            }
+        }
+        if KEEP {
+            keep(s, &mut self.z[(p.iterations * strips + strip) * Q..][..M * Q], &z);
+        }
+        let output = &self.params[p.output()];
+        let out = &mut self.out[strip * p.outputs..][..M * p.outputs];
+        for (z, out) in z.iter().zip(out.chunks_exact_mut(p.outputs)) {
+            for (row, out) in output.chunks_exact(Q + 1).zip(out) {
+                let mut sum = s.splat(row[Q]);
+                for k in 0..Q {
+                    sum = s.fma(s.splat(row[k]), z[k], sum);
+                }
+                s.store(out, sum);
+            }
+        }
+    }
+}
+
+/// `z + W2 ReLU(W1 z + b1) + b2` for `M` strips, hidden values to `h` if kept.
+#[inline(always)]
+fn block_forward<S: Simd, const Q: usize, const M: usize, const KEEP: bool>(
+    s: S,
+    units: &[f32],
+    b2: &[f32],
+    z: [[S::V; Q]; M],
+    h: &mut [Lane],
+) -> [[S::V; Q]; M] {
+    let r = units.len() / (2 * Q + 1);
+    assert!(!KEEP || h.len() == M * r);
+    let zero = s.splat(0.0);
+    let mut next = z;
+    for k in 0..Q {
+        let b = s.splat(b2[k]);
+        for next in &mut next {
+            next[k] = s.add(next[k], b);
+        }
+    }
+    for (j, unit) in units.chunks_exact(2 * Q + 1).enumerate() {
+        let mut v = [s.splat(unit[Q]); M];
+        for k in 0..Q {
+            let w = s.splat(unit[k]);
+            for m in 0..M {
+                v[m] = s.fma(w, z[m][k], v[m]);
+            }
+        }
+        for m in 0..M {
+            v[m] = s.max(zero, v[m]);
+            if KEEP {
+                // SAFETY: m < M, j < r and h.len() == M * r, asserted above.
+                s.store(unsafe { h.get_unchecked_mut(m * r + j) }, v[m]);
+            }
+        }
+        for k in 0..Q {
+            let w = s.splat(unit[Q + 1 + k]);
+            for m in 0..M {
+                next[m][k] = s.fma(w, v[m], next[m][k]);
+            }
+        }
+    }
+    next
+}
+
+/// Writes the states of `M` strips.
+#[inline(always)]
+pub(super) fn keep<S: Simd, const Q: usize, const M: usize>(s: S, to: &mut [Lane], z: &[[S::V; Q]; M]) {
+    for (to, z) in to.chunks_exact_mut(Q).zip(z) {
+        for (to, z) in to.iter_mut().zip(z) {
+            s.store(to, *z);
+        }
+    }
+}

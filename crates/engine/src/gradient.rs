@@ -1,0 +1,167 @@
+//! The gradient of a batch's average negative log-likelihood in all coefficients.
+
+use crate::batches::Strips;
+use crate::ffn::{Activations, Ffn, to_strips};
+use crate::objective::{Derivative, EnergyDerivative};
+use crate::ffn::pack::Packing;
+use loopfit_data::Samples;
+use loopfit_likelihood::{Energy, Likelihood};
+use loopfit_model::{Bounds, Network, Parameters};
+use loopfit_numerics::lanes::{Kernel, LANES, Lane, Level, Simd};
+
+/// Computes gradients for one network and likelihood, batch after batch, in memory
+/// allocated once.
+#[derive(Debug)]
+pub(crate) struct Gradient {
+    ffn: Ffn,
+    level: Level,
+    likelihood: Likelihood,
+    bound: f32,
+    batch: Strips,
+    kept: Activations,
+    out: Vec<Lane>,
+    g_out: Vec<Lane>,
+    /// Line `i`: the gradient of coefficient `i`, lane by lane.
+    acc: Vec<Lane>,
+    /// Lane `i` over all lines: the gradient of coefficient `i`.
+    total: Vec<Lane>,
+}
+
+impl Gradient {
+    /// For batches of `n` samples. The energy model's nodes are laid behind the batch.
+    pub(crate) fn new(ffn: Ffn, level: Level, likelihood: Likelihood, bound: f32, n: usize) -> Self {
+        let p = &ffn.packing;
+        let mut batch = Strips::new(n, p.d);
+        if let Likelihood::Energy(energy) = likelihood {
+            batch.x.extend(node_strips(energy));
+        }
+        let strips = batch.x.len() / p.d;
+        let lines = p.len().next_multiple_of(LANES);
+        Self {
+            out: vec![Lane::ZERO; strips * p.outputs],
+            g_out: vec![Lane::ZERO; strips * p.outputs],
+            acc: vec![Lane::ZERO; lines],
+            total: vec![Lane::ZERO; lines / LANES],
+            kept: Activations::default(),
+            batch,
+            ffn,
+            level,
+            likelihood,
+            bound,
+        }
+    }
+
+    /// The batch, to be filled before [`Gradient::compute`].
+    pub(crate) fn batch(&mut self) -> &mut Strips {
+        &mut self.batch
+    }
+
+    /// The gradient at `params`, in packed order, filled up with zeros.
+    pub(crate) fn compute(&mut self, params: &[f32]) -> &[Lane] {
+        let (d, c) = (self.ffn.packing.d, self.ffn.packing.outputs);
+        let strips = self.batch.x.len() / d;
+        let at_once = self.ffn.strips_at_once(strips);
+        let coupled = match self.likelihood {
+            Likelihood::Energy(energy) => {
+                // All outputs come before any derivative: the normaliser needs every node.
+                self.ffn.predict(params, &self.batch.x, &mut self.out);
+                self.level.run(EnergyDerivative {
+                    energy,
+                    bound: self.bound,
+                    weight: &self.batch.weight,
+                    out: &self.out,
+                    g_out: &mut self.g_out,
+                });
+                true
+            }
+            _ => false,
+        };
+        self.acc.fill(Lane::ZERO);
+        for start in (0..strips).step_by(at_once) {
+            let end = strips.min(start + at_once);
+            let x = &self.batch.x[start * d..end * d];
+            let out = &mut self.out[start * c..end * c];
+            let g_out = &mut self.g_out[start * c..end * c];
+            self.ffn.forward(params, x, out, &mut self.kept);
+            if !coupled {
+                Derivative {
+                    likelihood: &self.likelihood,
+                    bound: self.bound,
+                    y: &self.batch.y[start..end],
+                    weight: &self.batch.weight[start..end],
+                    out,
+                    g_out,
+                }
+                .run_at(self.level);
+            }
+            let acc = &mut self.acc[..params.len()];
+            self.ffn.backward(params, x, g_out, &mut self.kept, acc);
+        }
+        self.level.run(SumLanes { acc: &self.acc, total: &mut self.total });
+        &self.total
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        let lines = [&self.batch.x, &self.batch.y, &self.batch.weight, &self.out, &self.g_out, &self.acc, &self.total];
+        self.kept.bytes() + lines.iter().map(|l| l.capacity() * size_of::<Lane>()).sum::<usize>()
+    }
+}
+
+/// Gradient of the average negative log-likelihood of all samples in all coefficients, in
+/// the order of the model's layout.
+pub fn gradient(
+    parameters: &Parameters,
+    likelihood: Likelihood,
+    bounds: Bounds,
+    samples: &Samples,
+    level: Level,
+) -> Vec<f32> {
+    let network = parameters.network();
+    let packing = Packing::new(network);
+    let ffn = Ffn::new(packing.clone(), level);
+    let mut gradient = Gradient::new(ffn, level, likelihood, bounds.output, samples.n());
+    let rows: Vec<u32> = (0..samples.n() as u32).collect();
+    gradient.batch().gather(samples, &rows);
+    let total = gradient.compute(&packing.pack_parameters(parameters));
+    packing.unpack(network, &Lane::flatten(total)[..packing.len()])
+}
+
+/// Bytes that a fit in flight holds, samples and checkpoints aside.
+pub fn bytes_in_flight(network: &Network, likelihood: Likelihood, batch: usize) -> usize {
+    let packing = Packing::new(network);
+    let params = vec![0.0; packing.len()];
+    let level = Level::fastest();
+    let mut gradient = Gradient::new(Ffn::new(packing, level), level, likelihood, 1.0, batch);
+    gradient.compute(&params);
+    gradient.bytes()
+}
+
+/// The nodes of an energy model as strips.
+pub(crate) fn node_strips(energy: Energy) -> Vec<Lane> {
+    let points: Vec<f32> = energy.node_points().iter().map(|v| *v as f32).collect();
+    let mut strips = Vec::new();
+    to_strips(&points, energy.d(), &mut strips);
+    strips
+}
+
+/// Lane `i` of `total` is the sum over the lanes of line `i` of `acc`.
+struct SumLanes<'a> {
+    acc: &'a [Lane],
+    total: &'a mut [Lane],
+}
+
+impl Kernel for SumLanes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        for (lines, total) in self.acc.chunks_exact(LANES).zip(self.total) {
+            let mut v = [s.splat(0.0); LANES];
+            for (v, line) in v.iter_mut().zip(lines) {
+                *v = s.load(line);
+            }
+            s.store(total, s.sums(v));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Outputs of a fitted network for many rows.
+
+use crate::ffn::pack::Packing;
+use crate::ffn::{Ffn, to_strips};
+use crate::spec::SpecError;
+use loopfit_model::{Architecture, Bounds, Parameters};
+use loopfit_numerics::lanes::{LANES, Lane, Level};
+use rayon::prelude::*;
+
+/// Rows that one task predicts: small enough for the cache, large enough to be worth a task.
+const ROWS_AT_ONCE: usize = 2048;
+
+/// A network ready to predict batches of rows.
+#[derive(Clone, Debug)]
+pub struct Predictor {
+    ffn: Ffn,
+    params: Vec<f32>,
+    bounds: Bounds,
+}
+
+impl Predictor {
+    /// Prepares a model at the machine's fastest level.
+    pub fn new(parameters: &Parameters, bounds: Bounds) -> Result<Self, SpecError> {
+        if !matches!(parameters.network().architecture(), Architecture::Ffn) {
+            return Err(SpecError::Architecture("post-LN Transformer"));
+        }
+        let packing = Packing::new(parameters.network());
+        let params = packing.pack_parameters(parameters);
+        Ok(Self { ffn: Ffn::new(packing, Level::fastest()), params, bounds })
+    }
+
+    /// Clipped outputs, row-major, for row-major inputs. Row `i` of the result belongs to
+    /// row `i` of the input, with the same bits whatever the number of threads and rows.
+    pub fn predict(&self, rows: &[f32]) -> Vec<f64> {
+        let (d, c) = (self.ffn.packing.d, self.ffn.packing.outputs);
+        assert_eq!(rows.len() % d, 0, "rows of d inputs");
+        let mut outputs = vec![0.0; rows.len() / d * c];
+        rows.par_chunks(ROWS_AT_ONCE * d).zip(outputs.par_chunks_mut(ROWS_AT_ONCE * c)).for_each(|(rows, to)| {
+            let mut x = Vec::new();
+            to_strips(rows, d, &mut x);
+            let mut out = vec![Lane::ZERO; x.len() / d * c];
+            self.ffn.predict(&self.params, &x, &mut out);
+            to.copy_from_slice(&clipped_rows(&out, rows.len() / d, c, self.bounds.output));
+        });
+        outputs
+    }
+}
+
+/// The first `n` samples of strips of outputs as rows, clipped.
+pub(crate) fn clipped_rows(out: &[Lane], n: usize, outputs: usize, bound: f32) -> Vec<f64> {
+    let mut rows = Vec::with_capacity(n * outputs);
+    for i in 0..n {
+        for c in 0..outputs {
+
+            rows.push(f64::from(out[i / LANES * outputs + c].0[i % LANES].clamp(-bound, bound)));
+        }
+    }
+    rows
+}

@@ -1,0 +1,88 @@
+//! Many fits at once: fits across threads, samples across lanes.
+
+use crate::fit::{FitOutcome, fit};
+use crate::spec::{FitSpec, SpecError};
+use loopfit_numerics::lanes::Level;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What passes between a run and the one who started it: progress out, a stop in.
+#[derive(Debug, Default)]
+pub struct Control {
+    interrupted: AtomicBool,
+    updates: AtomicU64,
+}
+
+impl Control {
+    /// Asks running fits to stop at their next validation.
+    pub fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a stop was asked for.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Updates made so far, over all fits.
+    pub fn updates(&self) -> u64 {
+        self.updates.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count(&self, updates: usize) {
+        self.updates.fetch_add(updates as u64, Ordering::Relaxed);
+    }
+}
+
+/// Runs fits on a number of threads at an instruction level. Neither changes a result.
+#[derive(Debug)]
+pub struct Engine {
+    pool: rayon::ThreadPool,
+    level: Level,
+}
+
+impl Engine {
+    /// An engine with `threads` threads (0: one for each core) at the fastest level.
+    pub fn new(threads: usize) -> Result<Self, SpecError> {
+        Self::at_level(threads, Level::fastest())
+    }
+
+    /// An engine at a given level, for tests and benchmarks.
+    pub fn at_level(threads: usize, level: Level) -> Result<Self, SpecError> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .map_err(|e| SpecError::Threads(threads, e.to_string()))?;
+        Ok(Self { pool, level })
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    /// Checks all specifications, then runs them. `finished(i, outcome)` is called as fits
+    /// end, in any order and from any thread; the result is in the order of the
+    /// specifications. After [`Control::interrupt`] running fits end at their next validation
+    /// and the others at their first.
+    pub fn run(
+        &self,
+        specs: &[FitSpec],
+        control: &Control,
+        finished: impl Fn(usize, &FitOutcome) + Sync,
+    ) -> Result<Vec<FitOutcome>, SpecError> {
+        specs.iter().try_for_each(FitSpec::check)?;
+        Ok(self.pool.install(|| {
+            specs
+                .par_iter()
+                .with_max_len(1)
+                .enumerate()
+                .map(|(i, spec)| {
+                    let outcome = fit(spec, self.level, control);
+                    finished(i, &outcome);
+                    outcome
+                })
+                .collect()
+        }))
+    }
+}

@@ -1,0 +1,252 @@
+//! What a fit is: everything that its result depends on, and nothing else.
+
+use loopfit_data::Samples;
+use loopfit_likelihood::Likelihood;
+use loopfit_model::{Bounds, Network, Parameters};
+use loopfit_numerics::stream::Stream;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// One fit. The outcome is a pure function of these fields: the same bits on any
+/// number of threads and at any instruction level.
+#[derive(Clone, Debug)]
+pub struct FitSpec {
+    /// Architecture, tying and shape.
+    pub network: Network,
+    /// How the network's output explains the samples.
+    pub likelihood: Likelihood,
+    /// Parameter box and output clipping, on the model's scale.
+    pub bounds: Bounds,
+    /// Samples that gradients come from.
+    pub train: Arc<Samples>,
+    /// Samples that choose the checkpoint.
+    pub valid: Arc<Samples>,
+    /// Where the coefficients start.
+    pub start: Start,
+    /// One or more stages; each starts at the best checkpoint so far with a fresh optimiser.
+    pub stages: Vec<Stage>,
+    /// The source of the start (`start`) and of the batch order (`batches`).
+    pub stream: Stream,
+}
+
+/// Where the coefficients start.
+#[derive(Clone, Debug)]
+pub enum Start {
+    /// A random start; outgoing weights are drawn and then multiplied.
+    Fresh {
+        /// Factor on the outgoing weights, 0.05 / T in the paper's B and T studies.
+        outgoing_multiplier: f64,
+    },
+    /// Given coefficients, of the same network.
+    Given(Parameters),
+}
+
+/// A run of Adam with one learning-rate schedule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Stage {
+    /// Initial learning rate.
+    pub learning_rate: f64,
+    /// Final learning rate as a fraction of the initial one; cosine in between.
+    pub final_rate: f64,
+    /// Factor on the learning rate of `W2` and `b2`, 1 / T in the paper's B and T studies.
+    pub outgoing_rate: f64,
+    /// Weight decay and how it enters.
+    pub weight_decay: WeightDecay,
+    /// Samples in a batch.
+    pub batch: usize,
+    /// Number of updates.
+    pub updates: usize,
+    /// Updates between evaluations on the validation samples.
+    pub validate_every: usize,
+    /// Cap on the norm of the gradient.
+    pub gradient_cap: f64,
+}
+
+impl Default for Stage {
+    /// The paper's simulation settings (F.4.3).
+    fn default() -> Self {
+        Self {
+            learning_rate: 0.003,
+            final_rate: 0.05,
+            outgoing_rate: 1.0,
+            weight_decay: WeightDecay::Coupled(0.0),
+            batch: 128,
+            updates: 6000,
+            validate_every: 200,
+            gradient_cap: 5.0,
+        }
+    }
+}
+
+/// How weight decay enters Adam.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WeightDecay {
+    /// Added to the gradient (L2 penalty): the literal reading of the paper.
+    Coupled(f64),
+    /// Subtracted from the coefficients, times the learning rate.
+    Decoupled(f64),
+}
+
+/// Why a specification cannot run.
+#[derive(Debug, thiserror::Error, PartialEq)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// Samples and network disagree on d.
+    #[error("the {samples} samples have {found} inputs but the network takes {expected}; use a network with d = {found}")]
+    Inputs {
+        /// `training` or `validation`.
+        samples: &'static str,
+        /// Inputs per sample.
+        found: usize,
+        /// The network's d.
+        expected: usize,
+    },
+    /// Likelihood and network disagree on the number of outputs.
+    #[error("the {likelihood} likelihood needs {expected} outputs but the network has {found}")]
+    Outputs {
+        /// Name of the likelihood.
+        likelihood: &'static str,
+        /// Outputs that it needs.
+        expected: usize,
+        /// Outputs of the network.
+        found: usize,
+    },
+    /// A target that the likelihood cannot explain.
+    #[error("target {value} of {samples} sample {row} is not possible under the {likelihood} likelihood")]
+    Target {
+        /// `training` or `validation`.
+        samples: &'static str,
+        /// Position, from 0.
+        row: usize,
+        /// The target.
+        value: f32,
+        /// Name of the likelihood.
+        likelihood: &'static str,
+    },
+    /// No samples to learn or to select from.
+    #[error("there are no {0} samples")]
+    NoSamples(&'static str),
+    /// A likelihood with targets, samples without.
+    #[error("the {samples} samples have no targets but the {likelihood} likelihood needs them")]
+    NoTargets {
+        /// `training` or `validation`.
+        samples: &'static str,
+        /// Name of the likelihood.
+        likelihood: &'static str,
+    },
+    /// Given coefficients of another network.
+    #[error("the given starting coefficients belong to {given}, not to {expected}")]
+    Start {
+        /// Network of the coefficients.
+        given: String,
+        /// Network of the specification.
+        expected: String,
+    },
+    /// A stage setting out of range.
+    #[error("stage {stage}: {setting} must be {must}, not {value}")]
+    Stage {
+        /// Position, from 1.
+        stage: usize,
+        /// Name of the setting.
+        setting: &'static str,
+        /// What it must be.
+        must: &'static str,
+        /// What it is.
+        value: f64,
+    },
+    /// A multiplier that no coefficient can be drawn with.
+    #[error("the outgoing multiplier of a fresh start must be finite, not {0}")]
+    Multiplier(f64),
+    /// No stage at all.
+    #[error("a fit needs at least one stage")]
+    NoStage,
+    /// An architecture that this engine cannot train.
+    #[error("training the {0} is not available; use the residual FFN")]
+    Architecture(&'static str),
+    /// The number of fits at once.
+    #[error("cannot start {0} threads: {1}")]
+    Threads(usize, String),
+}
+
+impl FitSpec {
+    /// Checks that the parts belong together; [`crate::Engine::run`] calls it first.
+    pub fn check(&self) -> Result<(), SpecError> {
+        if !matches!(self.network.architecture(), loopfit_model::Architecture::Ffn) {
+            return Err(SpecError::Architecture("post-LN Transformer"));
+        }
+        if self.likelihood.outputs() != self.network.outputs() {
+            return Err(SpecError::Outputs {
+                likelihood: self.likelihood.name(),
+                expected: self.likelihood.outputs(),
+                found: self.network.outputs(),
+            });
+        }
+        self.check_samples("training", &self.train)?;
+        self.check_samples("validation", &self.valid)?;
+        match &self.start {
+            Start::Fresh { outgoing_multiplier } if !(*outgoing_multiplier as f32).is_finite() => {
+                return Err(SpecError::Multiplier(*outgoing_multiplier));
+            }
+            Start::Given(p) if *p.network() != self.network => {
+                return Err(SpecError::Start { given: p.network().to_string(), expected: self.network.to_string() });
+            }
+            _ => {}
+        }
+        if self.stages.is_empty() {
+            return Err(SpecError::NoStage);
+        }
+        self.stages.iter().enumerate().try_for_each(|(i, stage)| stage.check(i + 1))
+    }
+
+    fn check_samples(&self, name: &'static str, samples: &Samples) -> Result<(), SpecError> {
+        let likelihood = self.likelihood.name();
+        if samples.n() == 0 {
+            return Err(SpecError::NoSamples(name));
+        }
+        if samples.d() != self.network.d() {
+            return Err(SpecError::Inputs { samples: name, found: samples.d(), expected: self.network.d() });
+        }
+        if matches!(self.likelihood, Likelihood::Energy(_)) {
+            return Ok(());
+        }
+        if samples.y().is_empty() {
+            return Err(SpecError::NoTargets { samples: name, likelihood });
+        }
+        let possible = |y: f32| match &self.likelihood {
+            Likelihood::Bernoulli(_) => y == 0.0 || y == 1.0,
+            Likelihood::Multiclass(m) => y >= 0.0 && y < m.classes() as f32 && y.fract() == 0.0,
+            _ => y.is_finite(),
+        };
+        match samples.y().iter().position(|y| !possible(*y)) {
+            Some(row) => Err(SpecError::Target { samples: name, row, value: samples.y()[row], likelihood }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Stage {
+    fn check(&self, stage: usize) -> Result<(), SpecError> {
+        let decay = match self.weight_decay {
+            WeightDecay::Coupled(w) | WeightDecay::Decoupled(w) => w,
+        };
+        let positive = |v: f64| v.is_finite() && v > 0.0;
+        let settings = [
+            ("learning_rate", self.learning_rate, positive(self.learning_rate), "a positive number"),
+            ("final_rate", self.final_rate, (0.0..=1.0).contains(&self.final_rate), "between 0 and 1"),
+            ("outgoing_rate", self.outgoing_rate, positive(self.outgoing_rate), "a positive number"),
+            ("weight_decay", decay, decay.is_finite() && decay >= 0.0, "zero or positive"),
+            ("batch", self.batch as f64, self.batch > 0, "at least 1"),
+            ("updates", self.updates as f64, self.updates > 0, "at least 1"),
+            ("validate_every", self.validate_every as f64, self.validate_every > 0, "at least 1"),
+            ("gradient_cap", self.gradient_cap, positive(self.gradient_cap), "a positive number"),
+        ];
+        for (setting, value, good, must) in settings {
+            if !good {
+                return Err(SpecError::Stage { stage, setting, must, value });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,64 @@
+//! Why a search cannot run.
+
+use loopfit_data::preprocess::PreprocessError;
+use loopfit_data::roles::RolesError;
+use loopfit_data::split::SplitError;
+use loopfit_data::task::TaskError;
+use loopfit_engine::{ApplyError, SpecError};
+use loopfit_model::ShapeError;
+use loopfit_model::budget::BudgetError;
+
+/// Why a search cannot run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    /// Which column is what.
+    #[error(transparent)]
+    Roles(#[from] RolesError),
+    /// What is to be learned.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// Training, validation and test rows.
+    #[error(transparent)]
+    Split(#[from] SplitError),
+    /// Cells to numbers.
+    #[error(transparent)]
+    Preprocess(#[from] PreprocessError),
+    /// Nothing fits the cap, or a shape exceeds it.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// A shape that does not exist.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// A fit that cannot run.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A model that cannot be judged.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    /// A likelihood that does not suit the task.
+    #[error(transparent)]
+    Likelihood(#[from] loopfit_likelihood::Error),
+    /// A likelihood for responses, a task without.
+    #[error("the {likelihood} likelihood is for regression, and this is a {task} task; leave --likelihood out")]
+    LikelihoodForTask {
+        /// The likelihood.
+        likelihood: &'static str,
+        /// The task.
+        task: &'static str,
+    },
+    /// Too few updates to spread.
+    #[error("{found} updates cannot be spread over the starts of a search; use at least {least}")]
+    Updates {
+        /// What was asked for.
+        found: usize,
+        /// What is needed.
+        least: usize,
+    },
+    /// A sample size of zero.
+    #[error("a simulation needs at least one {0} observation")]
+    NoSamples(&'static str),
+    /// Stopped by the caller.
+    #[error("interrupted")]
+    Interrupted,
+}

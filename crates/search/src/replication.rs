@@ -1,0 +1,248 @@
+//! A seed's training, validation and test samples, and how a model is judged on them.
+
+use crate::SearchError;
+use loopfit_data::split::Split;
+use loopfit_data::task::Decision;
+use loopfit_data::{Groups, Preprocessing, Roles, Samples, Scaling, Simulation, Splitter, Table, Task, TaskKind};
+use loopfit_engine::FittedModel;
+use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Laplace, Likelihood, Multiclass, Nodes};
+use loopfit_model::Bounds;
+use loopfit_numerics::stream::Stream;
+use std::sync::Arc;
+
+/// Test inputs of a simulation (F.4.1).
+const TEST_SIZE: usize = 32_768;
+/// Side of the grid on which densities are compared with the target (F.4.5).
+const HELLINGER_SIDE: usize = 256;
+
+/// What a search sees: training and validation samples in model units, never test samples.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// Samples that gradients come from.
+    pub train: Arc<Samples>,
+    /// Samples that select.
+    pub valid: Arc<Samples>,
+    /// How outputs explain the samples.
+    pub likelihood: Likelihood,
+    /// Parameter box and output clipping.
+    pub bounds: Bounds,
+}
+
+/// Where replications come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A known function with noise, or a known density.
+    Simulation {
+        /// Which.
+        simulation: Simulation,
+        /// Training observations.
+        train: usize,
+        /// Validation observations.
+        valid: usize,
+    },
+    /// The rows of a table.
+    Table(Box<TableSource>),
+}
+
+/// A table with the roles of its columns.
+#[derive(Clone, Debug)]
+pub struct TableSource {
+    table: Arc<Table>,
+    roles: Roles,
+    /// What is learned and why.
+    pub decision: Decision,
+    splitter: Splitter,
+    test_stream: Stream,
+}
+
+/// What the user may say about a table.
+#[derive(Clone, Debug, Default)]
+pub struct TableOptions {
+    /// The target column; none for a density.
+    pub target: Option<String>,
+    /// The task, if not inferred.
+    pub task: Option<TaskKind>,
+    /// A column whose equal values stay in one part of a split.
+    pub group: Option<String>,
+    /// Contiguous rows that stay together.
+    pub block: Option<usize>,
+    /// Columns that are not inputs.
+    pub ignore: Vec<String>,
+    /// Seed of the test split, the same for all replications.
+    pub test_seed: u64,
+}
+
+impl TableSource {
+    /// Decides roles and task and prepares the groups that splits keep together.
+    pub fn new(table: Table, options: &TableOptions) -> Result<Self, SearchError> {
+        let target = options.target.as_deref();
+        let roles = Roles::new(&table, target, options.group.as_deref(), &options.ignore)?;
+        let decision = Task::decide(&table, target, options.task)?;
+        let groups = Groups::new(&table, &roles, options.block)?;
+        let splitter = match target {
+            Some(target) if decision.task.is_classification() => Splitter::stratified(groups, &table, target)?,
+            _ => Splitter::new(groups),
+        };
+        let test_stream = Stream::new(options.test_seed).child("test split");
+        Ok(Self { table: Arc::new(table), roles, decision, splitter, test_stream })
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+}
+
+/// A choice of likelihood for regression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noise {
+    /// Squared error.
+    Gaussian,
+    /// Absolute error.
+    Laplace,
+}
+
+/// One seed's samples, preprocessing and judge.
+#[derive(Clone, Debug)]
+pub struct Replication {
+    /// What a search sees.
+    pub problem: Arc<Problem>,
+    /// From columns to model units.
+    pub preprocessing: Preprocessing,
+    /// Name of the data.
+    pub source: String,
+    judge: Judge,
+}
+
+#[derive(Clone, Debug)]
+enum Judge {
+    /// Score on these rows.
+    Rows { table: Arc<Table>, rows: Vec<usize> },
+    /// Squared Hellinger distance from a known density.
+    Density { simulation: Simulation, seed: u64 },
+}
+
+impl Source {
+    /// Name of the data, as the user writes it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Simulation { simulation, .. } => format!("sim:{}", simulation.name()),
+            Self::Table(source) => source.table.source().to_string(),
+        }
+    }
+
+    /// What [`Replication::judge`] measures.
+    pub fn metric(&self) -> &'static str {
+        match self {
+            Self::Simulation { simulation, .. } if simulation.is_density() => "squared Hellinger distance",
+            Self::Simulation { .. } => "MSE against f0",
+            Self::Table(source) => match source.decision.task {
+                Task::Regression => "test MSE",
+                Task::Binary | Task::Multiclass { .. } => "test log loss",
+                Task::Density => "test NLL",
+            },
+        }
+    }
+
+    /// The samples of a seed. A table's test rows are the same for every seed.
+    pub fn replication(&self, seed: u64, noise: Option<Noise>) -> Result<Replication, SearchError> {
+        match self {
+            Self::Simulation { simulation, train, valid } => {
+                simulate(*simulation, seed, *train, *valid, noise, self.name())
+            }
+            Self::Table(source) => {
+                let Split { train, valid, test } =
+                    source.splitter.split(source.test_stream, Stream::new(seed).child("split"))?;
+                let (table, task) = (&source.table, source.decision.task);
+                let preprocessing = Preprocessing::fit(table, &source.roles, task, &train, Scaling::Fitted)?;
+                let problem = Problem {
+                    train: Arc::new(preprocessing.samples(table, &train)?),
+                    valid: Arc::new(preprocessing.samples(table, &valid)?),
+                    likelihood: likelihood(task, preprocessing.d(), noise)?,
+                    bounds: Bounds::default(),
+                };
+                let judge = Judge::Rows { table: table.clone(), rows: test };
+                Ok(Replication { problem: Arc::new(problem), preprocessing, source: self.name(), judge })
+            }
+        }
+    }
+}
+
+fn simulate(
+    simulation: Simulation,
+    seed: u64,
+    n_train: usize,
+    n_valid: usize,
+    noise: Option<Noise>,
+    source: String,
+) -> Result<Replication, SearchError> {
+    for (n, part) in [(n_train, "training"), (n_valid, "validation")] {
+        if n == 0 {
+            return Err(SearchError::NoSamples(part));
+        }
+    }
+    let density = simulation.is_density();
+    let draw = simulation.draw(seed, n_train, n_valid, if density { 0 } else { TEST_SIZE });
+    let (train, valid) = (draw.train.to_table(&source), draw.valid.to_table(&source));
+    let target = (!density).then_some("y");
+    let task = if density { Task::Density } else { Task::Regression };
+    let roles = Roles::new(&train, target, None, &[])?;
+    let all = |n: usize| (0..n).collect::<Vec<usize>>();
+    let preprocessing = Preprocessing::fit(&train, &roles, task, &all(n_train), Scaling::Raw)?;
+    let problem = Problem {
+        train: Arc::new(preprocessing.samples(&train, &all(n_train))?),
+        valid: Arc::new(preprocessing.samples(&valid, &all(n_valid))?),
+        likelihood: likelihood(task, simulation.dim(), noise)?,
+        bounds: Bounds::default(),
+    };
+    let judge = if density {
+        Judge::Density { simulation, seed }
+    } else {
+        Judge::Rows { table: Arc::new(draw.test.to_table(&source)), rows: all(TEST_SIZE) }
+    };
+    Ok(Replication { problem: Arc::new(problem), preprocessing, source, judge })
+}
+
+/// The likelihood of a task. Responses are standardised, so that the Gaussian one is the
+/// squared error and the Laplace scale is one standard deviation.
+fn likelihood(task: Task, d: usize, noise: Option<Noise>) -> Result<Likelihood, SearchError> {
+    let other = |task: &'static str| match noise {
+        None => Ok(()),
+        Some(Noise::Gaussian) => Err(SearchError::LikelihoodForTask { likelihood: "gaussian", task }),
+        Some(Noise::Laplace) => Err(SearchError::LikelihoodForTask { likelihood: "laplace", task }),
+    };
+    Ok(match task {
+        Task::Regression if noise == Some(Noise::Laplace) => Likelihood::Laplace(Laplace::new(1.0)?),
+        Task::Regression => Likelihood::Gaussian(Gaussian::squared_error()),
+        Task::Binary => {
+            other("classification")?;
+            Likelihood::Bernoulli(Bernoulli)
+        }
+        Task::Multiclass { classes } => {
+            other("classification")?;
+            Likelihood::Multiclass(Multiclass::new(classes)?)
+        }
+        Task::Density => {
+            other("density")?;
+            Likelihood::Energy(Energy::training(d)?)
+        }
+    })
+}
+
+impl Replication {
+    /// The test metric of a model, lower is better. The only reader of test samples.
+    pub fn judge(&self, model: &FittedModel) -> Result<f64, SearchError> {
+        match &self.judge {
+            Judge::Rows { table, rows } => Ok(model.score(table, rows)?.value),
+            Judge::Density { simulation, seed } => {
+                let grid = Energy::new(simulation.dim(), Nodes::Grid { side: HELLINGER_SIDE })?;
+                let points = grid.node_points();
+                let target = simulation.target(*seed);
+                let truth: Vec<f64> = points.chunks(grid.d()).map(|x| target.eval(x)).collect();
+                let predictor = model.predictor().map_err(SearchError::Spec)?;
+                let fitted = predictor.predict(&points.iter().map(|v| *v as f32).collect::<Vec<_>>());
+                Ok(grid.hellinger_squared(&truth, &fitted))
+            }
+        }
+    }
+}

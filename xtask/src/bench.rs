@@ -1,0 +1,34 @@
+//! `cargo xtask bench`: the speed of our engine, alone or beside its peers.
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::{command, peers, succeed};
+
+/// `cargo bench` of the engine; the benchmark's own arguments follow.
+pub(crate) const ENGINE: &[&str] = &["bench", "-q", "-p", "loopfit-engine", "--bench", "engine"];
+
+#[derive(Subcommand)]
+pub(crate) enum Bench {
+    /// Our engine alone, on the eight reference shapes
+    Engine {
+        /// Print an array of objects instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+    /// Our engine beside JAX (and PyTorch), one core each, same gradients
+    Peers(peers::Peers),
+}
+
+impl Bench {
+    pub(crate) fn run(&self) -> Result<()> {
+        match self {
+            Self::Engine { json } => {
+                let mut bench = command("cargo");
+                bench.args(ENGINE).arg("--").args(json.then_some("--json"));
+                succeed(&mut bench, "the engine's benchmark")
+            }
+            Self::Peers(peers) => peers.run(),
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! `cargo xtask bench peers`: our engine and the frameworks on the same
+//! shapes, one core each.
+//!
+//! The engine's benchmark writes one case file per shape (parameters, a batch,
+//! our gradient); each peer checks its gradient on it, trains and predicts.
+//! Everything runs one after the other, so that nothing shares the core.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::bench::ENGINE;
+use crate::{command, succeed, workspace};
+
+/// Largest accepted difference between two gradients, relative to the largest
+/// entry: single precision reaches 5e-7 on these shapes, a wrong formula 1e-2.
+const GRADIENT_TOLERANCE: f64 = 1e-5;
+
+/// Python that becomes the command after it, on one core where the system can.
+const ON_ONE_CORE: &str = "import os, sys
+if hasattr(os, 'sched_setaffinity'): os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+os.execvp(sys.argv[1], sys.argv[1:])";
+
+#[derive(Args)]
+pub(crate) struct Peers {
+    /// Also measure PyTorch (a download of several gigabytes)
+    #[arg(long)]
+    torch: bool,
+    /// Print the tables in Markdown
+    #[arg(long)]
+    markdown: bool,
+}
+
+/// Our speed on one shape, as the engine's benchmark prints it.
+#[derive(Deserialize)]
+struct Ours {
+    shape: String,
+    updates_per_s: f64,
+    peak_fraction: f64,
+    predict_row_us: f64,
+    predict_rows_per_s: f64,
+}
+
+/// What a script in `peers/` prints.
+#[derive(Deserialize)]
+struct Peer {
+    peer: String,
+    version: String,
+    results: Vec<PeerResult>,
+}
+
+#[derive(Deserialize)]
+struct PeerResult {
+    shape: String,
+    gradient_error: f64,
+    variants: Vec<Variant>,
+    predict_row_us: f64,
+    predict_rows_per_s: f64,
+}
+
+#[derive(Deserialize)]
+struct Variant {
+    name: String,
+    updates_per_s: f64,
+}
+
+impl Peers {
+    pub(crate) fn run(&self) -> Result<()> {
+        let python = install(self.torch)?;
+        let cases = write_cases()?;
+        let ours: Vec<Ours> = json(
+            command(&python)
+                .args(["-c", ON_ONE_CORE, "cargo"])
+                .args(ENGINE)
+                .args(["--", "--json"]),
+            "our engine",
+        )?;
+        let scripts: &[&str] = if self.torch {
+            &["jax", "torch"]
+        } else {
+            &["jax"]
+        };
+        let peers = scripts
+            .iter()
+            .map(|script| {
+                let mut peer = command(&python);
+                peer.arg(format!("xtask/peers/{script}_peer.py"))
+                    .arg(&cases);
+                // No compiled files outside target/.
+                peer.env("PYTHONDONTWRITEBYTECODE", "1");
+                peer.env("TORCHINDUCTOR_CACHE_DIR", environment().join("inductor"));
+                json(&mut peer, script)
+            })
+            .collect::<Result<Vec<Peer>>>()?;
+        check(&ours, &peers)?;
+
+        println!("{}", description(&peers));
+        println!("\nTraining, updates per second of one core\n");
+        print!("{}", render(&training(&ours, &peers), self.markdown));
+        println!("\nPrediction, microseconds for one row and million rows/s for 100,000 rows\n");
+        print!("{}", render(&prediction(&ours, &peers), self.markdown));
+        Ok(())
+    }
+}
+
+fn environment() -> PathBuf {
+    workspace().join("target/peers-venv")
+}
+
+/// The virtual environment's Python, with the peers installed.
+fn install(torch: bool) -> Result<PathBuf> {
+    let environment = environment();
+    let python = environment.join("bin/python");
+    if !python.exists() {
+        let what = "creating a virtual environment with python3";
+        succeed(
+            command("python3").args(["-m", "venv"]).arg(&environment),
+            what,
+        )?;
+    }
+    let mut pip = command(&python);
+    pip.args(["-m", "pip", "install", "-q", "jax[cpu]", "numpy"]);
+    pip.args(torch.then_some("torch")).stdout(Stdio::null());
+    succeed(&mut pip, "installing the peers with pip")?;
+    Ok(python)
+}
+
+/// Builds the engine's benchmark and lets it write the case files.
+fn write_cases() -> Result<PathBuf> {
+    let folder = workspace().join("target/peers-cases");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot empty {}", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let mut bench = command("cargo");
+    bench
+        .args(ENGINE)
+        .args([OsStr::new("--"), OsStr::new("--cases"), folder.as_os_str()]);
+    bench.stdout(Stdio::null());
+    succeed(&mut bench, "writing the case files")?;
+    Ok(folder)
+}
+
+/// What `command` prints on stdout, read as JSON.
+fn json<T: DeserializeOwned>(command: &mut Command, what: &str) -> Result<T> {
+    eprintln!("measuring {what}");
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("{what}: cannot start {:?}", command.get_program()))?;
+    if !output.status.success() {
+        bail!("{what} failed ({})", output.status);
+    }
+    serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("{what} printed something that is not the JSON expected"))
+}
+
+/// Every peer measured our shapes, and found our gradients.
+fn check(ours: &[Ours], peers: &[Peer]) -> Result<()> {
+    for Peer { peer, results, .. } in peers {
+        let measured = results.iter().map(|result| &result.shape);
+        if !measured.eq(ours.iter().map(|ours| &ours.shape)) {
+            bail!("{peer} and our engine measured different shapes");
+        }
+        for PeerResult {
+            shape,
+            gradient_error,
+            ..
+        } in results
+        {
+            if *gradient_error > GRADIENT_TOLERANCE {
+                bail!(
+                    "shape {shape}: our gradient and that of {peer} differ by {gradient_error:.1e} \
+                     of the largest entry, allowed is {GRADIENT_TOLERANCE:.0e}"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The machine, the versions, and how well the gradients agree.
+fn description(peers: &[Peer]) -> String {
+    let cpu = fs::read_to_string(Path::new("/proc/cpuinfo"))
+        .ok()
+        .and_then(|info| {
+            let line = info.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        });
+    let mut text = format!(
+        "One core of: {}.",
+        cpu.as_deref().unwrap_or("unknown processor")
+    );
+    for Peer {
+        peer,
+        version,
+        results,
+    } in peers
+    {
+        let error = results
+            .iter()
+            .map(|result| result.gradient_error)
+            .fold(0.0, f64::max);
+        text += &format!(" {peer} {version}: gradients equal to ours within {error:.1e}.");
+    }
+    text
+}
+
+type Row = Vec<String>;
+
+fn training(ours: &[Ours], peers: &[Peer]) -> Vec<Row> {
+    let variants = |row: usize| {
+        peers
+            .iter()
+            .flat_map(move |peer| &peer.results[row].variants)
+    };
+    let mut header = vec!["shape".to_owned()];
+    header.extend(variants(0).map(|variant| variant.name.clone()));
+    header.extend(
+        [
+            "loopfit",
+            "loopfit / fastest framework",
+            "fraction of FMA peak",
+        ]
+        .map(Into::into),
+    );
+    let rows = ours.iter().enumerate().map(|(row, ours)| {
+        let fastest = variants(row)
+            .map(|variant| variant.updates_per_s)
+            .fold(0.0, f64::max);
+        let mut cells = vec![ours.shape.clone()];
+        cells.extend(variants(row).map(|variant| format!("{:.0}", variant.updates_per_s)));
+        cells.push(format!("{:.0}", ours.updates_per_s));
+        cells.push(format!("{:.1}", ours.updates_per_s / fastest));
+        cells.push(format!("{:.0}%", 100.0 * ours.peak_fraction));
+        cells
+    });
+    std::iter::once(header).chain(rows).collect()
+}
+
+fn prediction(ours: &[Ours], peers: &[Peer]) -> Vec<Row> {
+    let mut header = vec!["shape".to_owned()];
+    header.extend(peers.iter().map(|peer| format!("{}, one row", peer.peer)));
+    header.push("loopfit, one row".to_owned());
+    header.extend(peers.iter().map(|peer| format!("{}, rows", peer.peer)));
+    header.extend(["loopfit, rows", "loopfit / fastest framework, rows"].map(Into::into));
+    let rows = ours.iter().enumerate().map(|(row, ours)| {
+        let results = || peers.iter().map(move |peer| &peer.results[row]);
+        let fastest = results()
+            .map(|result| result.predict_rows_per_s)
+            .fold(0.0, f64::max);
+        let mut cells = vec![ours.shape.clone()];
+        cells.extend(results().map(|result| format!("{:.1}", result.predict_row_us)));
+        cells.push(format!("{:.2}", ours.predict_row_us));
+        cells.extend(results().map(|result| format!("{:.2}", result.predict_rows_per_s / 1e6)));
+        cells.push(format!("{:.2}", ours.predict_rows_per_s / 1e6));
+        cells.push(format!("{:.1}", ours.predict_rows_per_s / fastest));
+        cells
+    });
+    std::iter::once(header).chain(rows).collect()
+}
+
+/// A table whose first row is its header, columns aligned.
+fn render(rows: &[Row], markdown: bool) -> String {
+    let widths: Vec<usize> = (0..rows[0].len())
+        .map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0))
+        .collect();
+    let line = |cells: &Row| {
+        let padded: Vec<String> = cells
+            .iter()
+            .zip(&widths)
+            .map(|(cell, &width)| format!("{cell:>width$}"))
+            .collect();
+        if markdown {
+            format!("| {} |\n", padded.join(" | "))
+        } else {
+            padded.join("  ") + "\n"
+        }
+    };
+    let rule: Row = widths
+        .iter()
+        .map(|&width| {
+            format!(
+                "{}{}",
+                "-".repeat(width - 1),
+                if markdown { ":" } else { "-" }
+            )
+        })
+        .collect();
+    line(&rows[0]) + &line(&rule) + &rows[1..].iter().map(line).collect::<String>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ours(shape: &str) -> Ours {
+        Ours {
+            shape: shape.to_owned(),
+            updates_per_s: 60_000.0,
+            peak_fraction: 0.6,
+            predict_row_us: 0.25,
+            predict_rows_per_s: 30e6,
+        }
+    }
+
+    fn peer(shape: &str, gradient_error: f64) -> Peer {
+        let variants =
+            [("one", 8_000.0), ("eight", 12_000.0)].map(|(name, updates_per_s)| Variant {
+                name: name.to_owned(),
+                updates_per_s,
+            });
+        let result = PeerResult {
+            shape: shape.to_owned(),
+            gradient_error,
+            variants: variants.into(),
+            predict_row_us: 18.0,
+            predict_rows_per_s: 10e6,
+        };
+        Peer {
+            peer: "Peer".to_owned(),
+            version: "1".to_owned(),
+            results: vec![result],
+        }
+    }
+
+    #[test]
+    fn a_wrong_gradient_is_named() {
+        assert!(check(&[ours("A")], &[peer("A", 5e-7)]).is_ok());
+        let error = check(&[ours("A")], &[peer("A", 1e-2)])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("shape A") && error.contains("Peer"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn different_shapes_are_refused() {
+        assert!(check(&[ours("A")], &[peer("B", 0.0)]).is_err());
+        assert!(check(&[ours("A"), ours("B")], &[peer("A", 0.0)]).is_err());
+    }
+
+    #[test]
+    fn the_ratio_is_to_the_fastest_variant() {
+        let rows = training(&[ours("A")], &[peer("A", 0.0)]);
+        assert_eq!(rows[1], ["A", "8000", "12000", "60000", "5.0", "60%"]);
+        let rows = prediction(&[ours("A")], &[peer("A", 0.0)]);
+        assert_eq!(rows[1], ["A", "18.0", "0.25", "10.00", "30.00", "3.0"]);
+    }
+
+    #[test]
+    fn tables_are_aligned() {
+        let rows = [["shape", "x"], ["A", "12"]].map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(render(&rows, false), "shape   x\n-----  --\n    A  12\n");
+        assert_eq!(
+            render(&rows, true),
+            "| shape |  x |\n| ----: | -: |\n|     A | 12 |\n"
+        );
+    }
+}
