@@ -20,7 +20,10 @@ impl FromStr for DataName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix("sim:") {
-            Some(name) => name.parse().map(Self::Simulation).map_err(|e: loopfit_data::simulation::UnknownSimulation| e.to_string()),
+            Some(name) => name
+                .parse()
+                .map(Self::Simulation)
+                .map_err(|e: loopfit_data::simulation::UnknownSimulation| e.to_string()),
             None => Ok(Self::File(PathBuf::from(text))),
         }
     }
@@ -157,7 +160,11 @@ impl LearnArguments {
             };
             return Ok(Source::Table(Box::new(TableSource::new(table, &options)?)));
         };
-        Ok(Source::Simulation { simulation: *simulation, train: self.train, valid: self.valid })
+        Ok(Source::Simulation {
+            simulation: *simulation,
+            train: self.train,
+            valid: self.valid,
+        })
     }
 
     /// The noise model, if one was named.

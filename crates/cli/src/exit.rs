@@ -27,7 +27,10 @@ impl Exit {
             return Self::Interrupted;
         }
         // A reader that closes the pipe has what it wanted.
-        if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
+        if error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+        {
             return Self::Done;
         }
         output::say(&format!("error: {error:#}"));

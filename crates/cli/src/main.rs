@@ -20,7 +20,9 @@ use exit::Exit;
 /// sim:four-modes. Results go to standard output, talk to standard error.
 #[derive(Parser)]
 #[command(name = "loopfit", version, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 done, 1 a check failed, 2 wrong usage, 3 bad input, 4 some fits failed, 130 interrupted.")]
+#[command(
+    after_help = "Exit codes: 0 done, 1 a check failed, 2 wrong usage, 3 bad input, 4 some fits failed, 130 interrupted."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -35,9 +35,21 @@ pub(crate) fn color() -> bool {
 
 /// Checks before any work that a file can be written later.
 pub(crate) fn check_writable(path: &Path) -> Result<()> {
-    anyhow::ensure!(!path.is_dir(), "cannot write {}: it is a directory; name a file", path.display());
-    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    anyhow::ensure!(parent.is_dir(), "cannot write {}: {} is not a directory; create it first", path.display(), parent.display());
+    anyhow::ensure!(
+        !path.is_dir(),
+        "cannot write {}: it is a directory; name a file",
+        path.display()
+    );
+    let parent = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    anyhow::ensure!(
+        parent.is_dir(),
+        "cannot write {}: {} is not a directory; create it first",
+        path.display(),
+        parent.display()
+    );
     Ok(())
 }
 

@@ -1,18 +1,25 @@
 //! A progress bar on a terminal, with the time left; silence elsewhere.
 
-use loopfit_engine::Control;
 use indicatif::{ProgressBar, ProgressStyle};
+use loopfit_engine::Control;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Runs `work` beside a bar that follows the updates made.
-pub(crate) fn with_bar<T>(total_updates: u64, quiet: bool, control: &Control, work: impl FnOnce() -> T) -> T {
+pub(crate) fn with_bar<T>(
+    total_updates: u64,
+    quiet: bool,
+    control: &Control,
+    work: impl FnOnce() -> T,
+) -> T {
     if quiet || !std::io::stderr().is_terminal() {
         return work();
     }
     let bar = ProgressBar::new(total_updates);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3}%  {human_pos} of {human_len} updates, {per_sec}, {eta} left") {
+    if let Ok(style) = ProgressStyle::with_template(
+        "{bar:40} {percent:>3}%  {human_pos} of {human_len} updates, {per_sec}, {eta} left",
+    ) {
         bar.set_style(style);
     }
     let done = AtomicBool::new(false);

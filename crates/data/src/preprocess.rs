@@ -193,7 +193,8 @@ impl Preprocessing {
                 Input::Unit {
                     low, width, median, ..
                 } => (low, width, median, true),
-                Input::Categorical { categories, .. } => {
+                Input::Categorical { name, categories } => {
+                    check_texts(name, categories, column)?;
                     let finder = categories.finder(column);
                     for (cell, row) in cells {
                         match finder.get(*row) {
@@ -349,6 +350,21 @@ impl Features {
 fn find<'t>(table: &'t Table, name: &str) -> Result<&'t Column, PreprocessError> {
     let column = table.column(name);
     column.ok_or_else(|| RolesError::no_column(table, name).into())
+}
+
+/// A column of numbers is no column of texts, unless categories look like numbers.
+fn check_texts(name: &str, categories: &Levels, column: &Column) -> Result<(), PreprocessError> {
+    let holds_numbers = matches!(column, Column::Numeric(v) if v.iter().any(|v| !v.is_nan()));
+    let number = |text: &String| text.parse::<f64>().is_ok();
+    match categories.names().first() {
+        Some(category) if holds_numbers && !categories.names().iter().any(number) => {
+            Err(PreprocessError::NumberColumn {
+                column: name.to_string(),
+                category: category.clone(),
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn numbers<'t>(name: &str, column: &'t Column) -> Result<&'t [f64], PreprocessError> {

@@ -55,7 +55,9 @@ pub enum TaskError {
     #[error(transparent)]
     Roles(#[from] RolesError),
     /// Neither a target nor a density.
-    #[error("no target column is given; name one, or ask for the density of all columns")]
+    #[error(
+        "no target column is given; name one (--target), or ask for the density of all columns (--task density)"
+    )]
     NoTarget,
     /// A density with a target.
     #[error("a density has no target, but `{target}` is given; leave one of the two out")]

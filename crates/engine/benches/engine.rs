@@ -6,7 +6,8 @@
 
 use loopfit_data::Samples;
 use loopfit_engine::{
-    Control, Engine, FitSpec, Predictor, RowPredictor, Stage, Start, bytes_in_flight, flops_per_update, gradient,
+    Control, Engine, FitSpec, Predictor, RowPredictor, Stage, Start, bytes_in_flight,
+    flops_per_update, gradient,
 };
 use loopfit_likelihood::{Gaussian, Likelihood, Multiclass};
 use loopfit_model::{Bounds, Network, Parameters, Tying, init};
@@ -42,17 +43,28 @@ fn main() {
         for shape in SHAPES {
             let case = Case::new(shape);
             let path = Path::new(directory).join(format!("{}.json", case.name));
-            std::fs::write(path, case.to_json().to_string()).expect("the directory of --cases can be written");
+            std::fs::write(path, case.to_json().to_string())
+                .expect("the directory of --cases can be written");
         }
         return;
     }
     let peak = fma_peak();
-    let measured: Vec<Measured> = SHAPES.into_iter().map(|shape| Measured::new(&Case::new(shape), peak)).collect();
+    let measured: Vec<Measured> = SHAPES
+        .into_iter()
+        .map(|shape| Measured::new(&Case::new(shape), peak))
+        .collect();
     if arguments.iter().any(|a| a == "--json") {
-        println!("{}", Value::Array(measured.iter().map(Measured::to_json).collect()));
+        println!(
+            "{}",
+            Value::Array(measured.iter().map(Measured::to_json).collect())
+        );
         return;
     }
-    println!("FMA peak of one core at {}: {:.1} GFLOP/s", Level::fastest().name(), peak / 1e9);
+    println!(
+        "FMA peak of one core at {}: {:.1} GFLOP/s",
+        Level::fastest().name(),
+        peak / 1e9
+    );
     println!("shape  parameters  updates/s  of peak  two threads   row, us   rows/s     memory");
     for m in &measured {
         println!(
@@ -78,7 +90,17 @@ struct Case {
 }
 
 impl Case {
-    fn new((name, d, q, r, tying, outputs, batch): (&'static str, usize, usize, usize, Tying, usize, usize)) -> Self {
+    fn new(
+        (name, d, q, r, tying, outputs, batch): (
+            &'static str,
+            usize,
+            usize,
+            usize,
+            Tying,
+            usize,
+            usize,
+        ),
+    ) -> Self {
         let likelihood = if outputs == 1 {
             Likelihood::Gaussian(Gaussian::squared_error())
         } else {
@@ -90,7 +112,11 @@ impl Case {
             let x: Vec<f32> = (0..n * d).map(|i| s.uniform(i as u64) as f32).collect();
             let y = x.chunks(d).enumerate().map(|(i, x)| {
                 let f = 3.0 * x[0] * x[1] - x[1] + 0.1 * s.child("noise").normal(i as u64) as f32;
-                if outputs == 1 { f } else { ((f + 1.0) * 4.0).clamp(0.0, outputs as f32 - 1.0).floor() }
+                if outputs == 1 {
+                    f
+                } else {
+                    ((f + 1.0) * 4.0).clamp(0.0, outputs as f32 - 1.0).floor()
+                }
             });
             let y = y.collect();
             Samples::new(d, x, y).expect("finite samples")
@@ -107,18 +133,40 @@ impl Case {
                 bounds: Bounds::default(),
                 train: Arc::new(samples("train", TRAINING_ROWS)),
                 valid: Arc::new(samples("valid", VALIDATION_ROWS)),
-                start: Start::Fresh { outgoing_multiplier: multiplier },
-                stages: vec![Stage { batch, learning_rate: 0.003, ..Stage::default() }],
+                start: Start::Fresh {
+                    outgoing_multiplier: multiplier,
+                },
+                stages: vec![Stage {
+                    batch,
+                    learning_rate: 0.003,
+                    ..Stage::default()
+                }],
                 stream,
             },
         }
     }
 
     fn to_json(&self) -> Value {
-        let FitSpec { network, likelihood, bounds, stages, .. } = &self.spec;
-        let gradient = gradient(&self.start, *likelihood, *bounds, &self.batch, Level::fastest());
+        let FitSpec {
+            network,
+            likelihood,
+            bounds,
+            stages,
+            ..
+        } = &self.spec;
+        let gradient = gradient(
+            &self.start,
+            *likelihood,
+            *bounds,
+            &self.batch,
+            Level::fastest(),
+        );
         let tensors = |values: &[f32]| {
-            let views = network.layout().iter().map(|v| (v.name.clone(), json!(values[v.range()]))).collect::<Vec<_>>();
+            let views = network
+                .layout()
+                .iter()
+                .map(|v| (v.name.clone(), json!(values[v.range()])))
+                .collect::<Vec<_>>();
             Value::Object(views.into_iter().collect::<Map<_, _>>())
         };
         json!({
@@ -146,7 +194,12 @@ struct Measured {
 
 impl Measured {
     fn new(case: &Case, peak: f64) -> Self {
-        let FitSpec { network, likelihood, bounds, .. } = &case.spec;
+        let FitSpec {
+            network,
+            likelihood,
+            bounds,
+            ..
+        } = &case.spec;
         let batch = case.batch.n();
         let flops = flops_per_update(network, batch);
         let engines = [1, 2].map(|threads| Engine::new(threads).expect("threads can start"));
@@ -155,17 +208,26 @@ impl Measured {
         let updates = spec.stages[0].updates as f64;
         let run = |engine: &Engine, specs: &[FitSpec]| {
             fastest(|| {
-                black_box(engine.run(specs, &Control::default(), |_, _| {}).expect("a valid specification"));
+                black_box(
+                    engine
+                        .run(specs, &Control::default(), |_, _| {})
+                        .expect("a valid specification"),
+                );
             })
         };
         let one = run(&engines[0], &[spec.clone()]);
         let two = run(&engines[1], &[spec.clone(), spec.clone()]);
 
-        let rows: Vec<f32> =
-            (0..PREDICTED_ROWS * network.d()).map(|i| Stream::new(2).uniform(i as u64) as f32).collect();
+        let rows: Vec<f32> = (0..PREDICTED_ROWS * network.d())
+            .map(|i| Stream::new(2).uniform(i as u64) as f32)
+            .collect();
         let predictor = Predictor::new(&case.start, *bounds).expect("a residual FFN");
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread can start");
-        let batch_seconds = pool.install(|| fastest(|| drop(black_box(predictor.predict(black_box(&rows))))));
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .build()
+            .expect("a thread can start");
+        let batch_seconds =
+            pool.install(|| fastest(|| drop(black_box(predictor.predict(black_box(&rows))))));
 
         let mut row_predictor = RowPredictor::new(&case.start);
         let mut out = vec![0.0; network.outputs()];

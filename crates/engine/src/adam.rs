@@ -34,10 +34,28 @@ pub(crate) struct Adam {
 impl Adam {
     /// A fresh optimiser; `outgoing` marks the coefficients whose rate is multiplied by
     /// the stage's outgoing factor.
-    pub(crate) fn new(level: Level, stage: &Stage, outgoing: &[bool], coefficient_bound: f32) -> Self {
-        let rate = Lane::lines(outgoing.iter().map(|o| if *o { stage.outgoing_rate as f32 } else { 1.0 }));
+    pub(crate) fn new(
+        level: Level,
+        stage: &Stage,
+        outgoing: &[bool],
+        coefficient_bound: f32,
+    ) -> Self {
+        let rate = Lane::lines(
+            outgoing
+                .iter()
+                .map(|o| if *o { stage.outgoing_rate as f32 } else { 1.0 }),
+        );
         let zeros = vec![Lane::ZERO; rate.len()];
-        Self { level, m: zeros.clone(), v: zeros, rate, step: 0, power1: 1.0, power2: 1.0, coefficient_bound }
+        Self {
+            level,
+            m: zeros.clone(),
+            v: zeros,
+            rate,
+            step: 0,
+            power1: 1.0,
+            power2: 1.0,
+            coefficient_bound,
+        }
     }
 
     /// One update of `theta` from the gradient. Returns false, changing nothing, if the
@@ -118,10 +136,20 @@ impl Kernel for Update<'_> {
     fn run<S: Simd>(self, s: S) {
         let (b1, b2) = (s.splat(BETA1 as f32), s.splat(BETA2 as f32));
         let (c1, c2) = (s.splat((1.0 - BETA1) as f32), s.splat((1.0 - BETA2) as f32));
-        let (scale, coupled, keep) = (s.splat(self.scale), s.splat(self.coupled), s.splat(self.keep));
+        let (scale, coupled, keep) = (
+            s.splat(self.scale),
+            s.splat(self.coupled),
+            s.splat(self.keep),
+        );
         let (step, correction2) = (s.splat(self.step), s.splat(self.correction2));
         let (epsilon, low, high) = (s.splat(EPSILON), s.splat(-self.bound), s.splat(self.bound));
-        let lines = self.gradient.iter().zip(self.theta).zip(self.m).zip(self.v).zip(self.rate);
+        let lines = self
+            .gradient
+            .iter()
+            .zip(self.theta)
+            .zip(self.m)
+            .zip(self.v)
+            .zip(self.rate);
         for ((((g, theta), m), v), rate) in lines {
             let old = s.load(theta);
             let rate = s.load(rate);
@@ -143,13 +171,24 @@ mod tests {
     use super::*;
 
     fn stage(weight_decay: WeightDecay) -> Stage {
-        Stage { learning_rate: 0.01, weight_decay, updates: 50, gradient_cap: 1.5, outgoing_rate: 0.25, ..Stage::default() }
+        Stage {
+            learning_rate: 0.01,
+            weight_decay,
+            updates: 50,
+            gradient_cap: 1.5,
+            outgoing_rate: 0.25,
+            ..Stage::default()
+        }
     }
 
     /// Against the textbook recursion in f64.
     #[test]
     fn follows_the_textbook() {
-        for decay in [WeightDecay::Coupled(0.1), WeightDecay::Decoupled(0.1), WeightDecay::Coupled(0.0)] {
+        for decay in [
+            WeightDecay::Coupled(0.1),
+            WeightDecay::Decoupled(0.1),
+            WeightDecay::Coupled(0.0),
+        ] {
             let stage = stage(decay);
             let outgoing: Vec<bool> = (0..20).map(|i| i % 3 == 0).collect();
             let mut theta: Vec<f64> = (0..20).map(|i| f64::from(i) * 0.1 - 1.0).collect();
@@ -158,13 +197,22 @@ mod tests {
             let mut adam = Adam::new(Level::fastest(), &stage, &outgoing, 1.05);
             for k in 1..=50 {
                 // Gradient of sum_i (theta_i - i / 20)^2.
-                let g: Vec<f64> = theta.iter().enumerate().map(|(i, t)| 2.0 * (t - i as f64 / 20.0)).collect();
+                let g: Vec<f64> = theta
+                    .iter()
+                    .enumerate()
+                    .map(|(i, t)| 2.0 * (t - i as f64 / 20.0))
+                    .collect();
                 let flat = Lane::flatten(&lanes)[..20].to_vec();
-                let g32 = Lane::lines(flat.iter().enumerate().map(|(i, t)| 2.0 * (t - i as f32 / 20.0)));
+                let g32 = Lane::lines(
+                    flat.iter()
+                        .enumerate()
+                        .map(|(i, t)| 2.0 * (t - i as f32 / 20.0)),
+                );
                 assert!(adam.step(&stage, &g32, &mut lanes));
                 let norm = g.iter().map(|g| g * g).sum::<f64>().sqrt();
                 let progress = f64::from(k - 1) / 50.0;
-                let lr = 0.01 * (0.05 + 0.95 * 0.5 * (1.0 + (std::f64::consts::PI * progress).cos()));
+                let lr =
+                    0.01 * (0.05 + 0.95 * 0.5 * (1.0 + (std::f64::consts::PI * progress).cos()));
                 for i in 0..20 {
                     let lr = if outgoing[i] { lr * 0.25 } else { lr };
                     let mut gi = g[i] * (1.5 / norm).min(1.0);

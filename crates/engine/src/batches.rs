@@ -18,7 +18,13 @@ pub(crate) struct Batches {
 impl Batches {
     /// Batches of `batch` out of `n` samples, or of all of them if there are fewer.
     pub(crate) fn new(stream: Stream, n: usize, batch: usize) -> Self {
-        Self { stream, order: vec![0; n], batch: batch.min(n), next: n, epoch: 0 }
+        Self {
+            stream,
+            order: vec![0; n],
+            batch: batch.min(n),
+            next: n,
+            epoch: 0,
+        }
     }
 
     /// Samples in a batch.
@@ -52,7 +58,11 @@ impl Strips {
     pub(crate) fn new(n: usize, d: usize) -> Self {
         let strips = n.div_ceil(LANES);
         let weight = Lane::lines((0..n).map(|_| 1.0 / n as f32));
-        Self { x: vec![Lane::ZERO; strips * d], y: vec![Lane::ZERO; strips], weight }
+        Self {
+            x: vec![Lane::ZERO; strips * d],
+            y: vec![Lane::ZERO; strips],
+            weight,
+        }
     }
 
     /// All samples of a set, in order.
@@ -66,7 +76,12 @@ impl Strips {
     /// Fills the strips with rows of a sample set.
     pub(crate) fn gather(&mut self, samples: &Samples, rows: &[u32]) {
         let (d, x, y) = (samples.d(), samples.x(), samples.y());
-        for ((lines, target), rows) in self.x.chunks_exact_mut(d).zip(&mut self.y).zip(rows.chunks(LANES)) {
+        for ((lines, target), rows) in self
+            .x
+            .chunks_exact_mut(d)
+            .zip(&mut self.y)
+            .zip(rows.chunks(LANES))
+        {
             let row = |lane: usize| *rows.get(lane).unwrap_or(&rows[0]) as usize;
             let lines = Lane::flatten_mut(lines);
             for lane in 0..LANES {

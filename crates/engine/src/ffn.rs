@@ -69,7 +69,8 @@ pub(crate) struct Activations {
 impl Activations {
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        (self.z.capacity() + self.h.capacity() + self.a.capacity() + self.g.capacity()) * size_of::<Lane>()
+        (self.z.capacity() + self.h.capacity() + self.a.capacity() + self.g.capacity())
+            * size_of::<Lane>()
     }
 }
 
@@ -103,13 +104,34 @@ impl Ffn {
         let p = &self.packing;
         with_state_dimension!(
             p.q,
-            |Q, N| self.level.run(forward::Forward::<Q, N, false> { p, params, x, out, z: &mut [], h: &mut [] }),
-            self.level.run(general::Forward { p, params, x, out, z: &mut [], h: &mut [], keep: false })
+            |Q, N| self.level.run(forward::Forward::<Q, N, false> {
+                p,
+                params,
+                x,
+                out,
+                z: &mut [],
+                h: &mut []
+            }),
+            self.level.run(general::Forward {
+                p,
+                params,
+                x,
+                out,
+                z: &mut [],
+                h: &mut [],
+                keep: false
+            })
         );
     }
 
     /// As [`Ffn::predict`], keeping what [`Ffn::backward`] needs.
-    pub(crate) fn forward(&self, params: &[f32], x: &[Lane], out: &mut [Lane], kept: &mut Activations) {
+    pub(crate) fn forward(
+        &self,
+        params: &[f32],
+        x: &[Lane],
+        out: &mut [Lane],
+        kept: &mut Activations,
+    ) {
         self.check(params, x, out);
         let p = &self.packing;
         let strips = x.len() / p.d;
@@ -118,8 +140,23 @@ impl Ffn {
         let (z, h) = (&mut kept.z[..], &mut kept.h[..]);
         with_state_dimension!(
             p.q,
-            |Q, N| self.level.run(forward::Forward::<Q, N, true> { p, params, x, out, z, h }),
-            self.level.run(general::Forward { p, params, x, out, z, h, keep: true })
+            |Q, N| self.level.run(forward::Forward::<Q, N, true> {
+                p,
+                params,
+                x,
+                out,
+                z,
+                h
+            }),
+            self.level.run(general::Forward {
+                p,
+                params,
+                x,
+                out,
+                z,
+                h,
+                keep: true
+            })
         );
     }
 
@@ -142,8 +179,22 @@ impl Ffn {
         let (h, a, g) = (&kept.h[..], &mut kept.a[..], &mut kept.g[..]);
         with_state_dimension!(
             p.q,
-            |Q, N| self.level.run(backward::Backward::<Q, N> { p, params, g_out, h, a, g }),
-            self.level.run(general::Backward { p, params, g_out, h, a, g })
+            |Q, N| self.level.run(backward::Backward::<Q, N> {
+                p,
+                params,
+                g_out,
+                h,
+                a,
+                g
+            }),
+            self.level.run(general::Backward {
+                p,
+                params,
+                g_out,
+                h,
+                a,
+                g
+            })
         );
         outer::accumulate(self.level, p, strips, x, g_out, kept, acc);
     }

@@ -66,9 +66,13 @@ impl<'a> Fit<'a> {
     fn new(spec: &'a FitSpec, level: Level) -> Self {
         let ffn = Ffn::new(Packing::new(&spec.network), level);
         let start = match &spec.start {
-            Start::Fresh { outgoing_multiplier } => {
-                init::fresh(&spec.network, *outgoing_multiplier, spec.stream.child("start"))
-            }
+            Start::Fresh {
+                outgoing_multiplier,
+            } => init::fresh(
+                &spec.network,
+                *outgoing_multiplier,
+                spec.stream.child("start"),
+            ),
             Start::Given(parameters) => parameters.clone(),
         };
         let theta = Lane::lines(ffn.packing.pack_parameters(&start));
@@ -96,8 +100,11 @@ impl<'a> Fit<'a> {
         }
         let packing = &self.ffn.packing;
         let best = &Lane::flatten(&self.best)[..packing.len()];
-        let parameters = Parameters::new(self.spec.network.clone(), packing.unpack(&self.spec.network, best))
-            .unwrap_or_else(|e| unreachable!("a clamped checkpoint is a valid model: {e}"));
+        let parameters = Parameters::new(
+            self.spec.network.clone(),
+            packing.unpack(&self.spec.network, best),
+        )
+        .unwrap_or_else(|e| unreachable!("a clamped checkpoint is a valid model: {e}"));
         FitOutcome {
             parameters,
             validation: self.best_loss,
@@ -113,9 +120,19 @@ impl<'a> Fit<'a> {
         let spec = self.spec;
         let stream = spec.stream.child("batches").nth(number as u64);
         let mut batches = Batches::new(stream, spec.train.n(), stage.batch);
-        let mut gradient =
-            Gradient::new(self.ffn.clone(), self.level, spec.likelihood, spec.bounds.output, batches.len());
-        let mut adam = Adam::new(self.level, stage, &self.ffn.packing.outgoing(), spec.bounds.coefficient);
+        let mut gradient = Gradient::new(
+            self.ffn.clone(),
+            self.level,
+            spec.likelihood,
+            spec.bounds.output,
+            batches.len(),
+        );
+        let mut adam = Adam::new(
+            self.level,
+            stage,
+            &self.ffn.packing.outgoing(),
+            spec.bounds.coefficient,
+        );
         let len = self.ffn.packing.len();
         for update in 1..=stage.updates {
             gradient.batch().gather(&spec.train, batches.advance());
@@ -175,21 +192,30 @@ impl<'a> Validation<'a> {
             _ => None,
         };
         let y = spec.valid.y().iter().map(|v| f64::from(*v)).collect();
-        Self { spec, strips: Strips::all(&spec.valid), y, nodes, out: Vec::new() }
+        Self {
+            spec,
+            strips: Strips::all(&spec.valid),
+            y,
+            nodes,
+            out: Vec::new(),
+        }
     }
 
     /// Average negative log-likelihood; NaN if an output is not a number.
     fn loss(&mut self, ffn: &Ffn, params: &[f32]) -> f64 {
         let bound = self.spec.bounds.output;
         let mut outputs = |x: &[Lane], n: usize| {
-            self.out.resize(x.len() / ffn.packing.d * ffn.packing.outputs, Lane::ZERO);
+            self.out
+                .resize(x.len() / ffn.packing.d * ffn.packing.outputs, Lane::ZERO);
             ffn.predict(params, x, &mut self.out);
             clipped_rows(&self.out, n, ffn.packing.outputs, bound)
         };
         let at_samples = outputs(&self.strips.x, self.spec.valid.n());
         let loss = match &self.nodes {
             None => self.spec.likelihood.average_nll(&at_samples, &self.y),
-            Some((energy, nodes)) => energy.average_nll(&at_samples, &outputs(nodes, energy.node_count())),
+            Some((energy, nodes)) => {
+                energy.average_nll(&at_samples, &outputs(nodes, energy.node_count()))
+            }
         };
         loss.unwrap_or(f64::NAN)
     }

@@ -58,7 +58,9 @@ pub enum ModelError {
     #[error(transparent)]
     File(#[from] FileError),
     /// A section of the metadata is not there.
-    #[error("{file} has no section `{section}` in its metadata: it holds a bare network; fit one with `loopfit fit`")]
+    #[error(
+        "{file} has no section `{section}` in its metadata: it holds a bare network; fit one with `loopfit fit`"
+    )]
     NoSection {
         /// The file.
         file: String,
@@ -99,7 +101,9 @@ pub enum ApplyError {
     #[error(transparent)]
     Likelihood(#[from] loopfit_likelihood::Error),
     /// Not a density.
-    #[error("only density models can be sampled, and this model is for {0}; fit one with --task density")]
+    #[error(
+        "only density models can be sampled, and this model is for {0}; fit one with --task density"
+    )]
     NotADensity(&'static str),
 }
 
@@ -139,12 +143,21 @@ impl FittedModel {
         extra.insert("likelihood".into(), json!(self.likelihood));
         extra.insert("preprocessing".into(), json!(self.preprocessing));
         extra.insert("provenance".into(), json!(self.provenance));
-        ModelFile { parameters: self.parameters.clone(), bounds: self.bounds, extra }.save(path)
+        ModelFile {
+            parameters: self.parameters.clone(),
+            bounds: self.bounds,
+            extra,
+        }
+        .save(path)
     }
 
     /// Reads a model and checks that its parts belong together.
     pub fn load(path: &Path) -> Result<Self, ModelError> {
-        let ModelFile { parameters, bounds, mut extra } = ModelFile::load(path)?;
+        let ModelFile {
+            parameters,
+            bounds,
+            mut extra,
+        } = ModelFile::load(path)?;
         let file = path.display().to_string();
         let model = Self {
             likelihood: section(&file, &mut extra, "likelihood")?,
@@ -155,11 +168,22 @@ impl FittedModel {
         };
         let network = model.parameters.network();
         let why = if model.preprocessing.d() != network.d() {
-            format!("its preprocessing gives {} inputs, its network takes {}", model.preprocessing.d(), network.d())
+            format!(
+                "its preprocessing gives {} inputs, its network takes {}",
+                model.preprocessing.d(),
+                network.d()
+            )
         } else if model.likelihood.outputs() != network.outputs() {
-            format!("its likelihood needs {} outputs, its network has {}", model.likelihood.outputs(), network.outputs())
+            format!(
+                "its likelihood needs {} outputs, its network has {}",
+                model.likelihood.outputs(),
+                network.outputs()
+            )
         } else if !suits(model.preprocessing.task(), model.likelihood) {
-            format!("the {} likelihood does not suit its task", model.likelihood.name())
+            format!(
+                "the {} likelihood does not suit its task",
+                model.likelihood.name()
+            )
         } else {
             return Ok(model);
         };
@@ -172,12 +196,18 @@ impl FittedModel {
         let features = self.preprocessing.features(table, &rows)?;
         let outputs = self.predictor()?.predict(&features.x);
         let predictions = match self.likelihood {
-            Likelihood::Gaussian(_) | Likelihood::Laplace(_) => {
-                Predictions::Responses(outputs.iter().map(|f| self.preprocessing.to_original(*f)).collect())
-            }
+            Likelihood::Gaussian(_) | Likelihood::Laplace(_) => Predictions::Responses(
+                outputs
+                    .iter()
+                    .map(|f| self.preprocessing.to_original(*f))
+                    .collect(),
+            ),
             Likelihood::Bernoulli(_) => Predictions::Probabilities {
                 classes: self.preprocessing.class_names().to_vec(),
-                values: outputs.iter().flat_map(|f| [sigmoid(-f), sigmoid(*f)]).collect(),
+                values: outputs
+                    .iter()
+                    .flat_map(|f| [sigmoid(-f), sigmoid(*f)])
+                    .collect(),
             },
             Likelihood::Multiclass(m) => Predictions::Probabilities {
                 classes: self.preprocessing.class_names().to_vec(),
@@ -185,7 +215,9 @@ impl FittedModel {
                     .chunks(m.classes())
                     .flat_map(|f| {
                         let total = log_sum_exp(f);
-                        f.iter().map(move |v| libm::exp(v - total)).collect::<Vec<_>>()
+                        f.iter()
+                            .map(move |v| libm::exp(v - total))
+                            .collect::<Vec<_>>()
                     })
                     .collect(),
             },
@@ -200,32 +232,59 @@ impl FittedModel {
     /// The model's score on the rows of a table whose targets are known.
     pub fn score(&self, table: &Table, rows: &[usize]) -> Result<Score, ApplyError> {
         let x = self.preprocessing.features(table, rows)?.x;
-        let y: Vec<f64> = self.preprocessing.targets(table, rows)?.iter().map(|v| f64::from(*v)).collect();
+        let y: Vec<f64> = self
+            .preprocessing
+            .targets(table, rows)?
+            .iter()
+            .map(|v| f64::from(*v))
+            .collect();
         let outputs = self.predictor()?.predict(&x);
         let rows = rows.len();
         match self.likelihood {
             Likelihood::Gaussian(_) | Likelihood::Laplace(_) => {
                 let original = |f: &f64| self.preprocessing.to_original(*f);
                 let y: Vec<f64> = y.iter().map(original).collect();
-                let residuals: Vec<f64> = outputs.iter().zip(&y).map(|(f, y)| original(f) - y).collect();
+                let residuals: Vec<f64> = outputs
+                    .iter()
+                    .zip(&y)
+                    .map(|(f, y)| original(f) - y)
+                    .collect();
                 let squares: Vec<f64> = residuals.iter().map(|r| r * r).collect();
                 let absolute: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
                 let centre = mean(&y);
                 let spread: Vec<f64> = y.iter().map(|y| (y - centre) * (y - centre)).collect();
                 let r2 = 1.0 - sum(&squares) / sum(&spread);
                 let also = vec![("MAE", mean(&absolute)), ("R2", r2)];
-                Ok(Score { rows, metric: "MSE", value: mean(&squares), also })
+                Ok(Score {
+                    rows,
+                    metric: "MSE",
+                    value: mean(&squares),
+                    also,
+                })
             }
             Likelihood::Energy(energy) => {
                 let constant = self.log_normaliser(energy)? + self.preprocessing.log_volume();
-                Ok(Score { rows, metric: "NLL", value: constant - mean(&outputs), also: Vec::new() })
+                Ok(Score {
+                    rows,
+                    metric: "NLL",
+                    value: constant - mean(&outputs),
+                    also: Vec::new(),
+                })
             }
             Likelihood::Bernoulli(_) | Likelihood::Multiclass(_) => {
                 let value = self.likelihood.average_nll(&outputs, &y)?;
                 let classes = self.likelihood.outputs();
-                let right = outputs.chunks(classes).zip(&y).filter(|(f, y)| most_likely(f) == **y as usize);
+                let right = outputs
+                    .chunks(classes)
+                    .zip(&y)
+                    .filter(|(f, y)| most_likely(f) == **y as usize);
                 let accuracy = right.count() as f64 / rows as f64;
-                Ok(Score { rows, metric: "log loss", value, also: vec![("accuracy", accuracy)] })
+                Ok(Score {
+                    rows,
+                    metric: "log loss",
+                    value,
+                    also: vec![("accuracy", accuracy)],
+                })
             }
         }
     }
@@ -239,10 +298,13 @@ impl FittedModel {
             }));
         };
         let predictor = self.predictor()?;
-        let index = |points: &[f64]| predictor.predict(&points.iter().map(|v| *v as f32).collect::<Vec<_>>());
+        let index = |points: &[f64]| {
+            predictor.predict(&points.iter().map(|v| *v as f32).collect::<Vec<_>>())
+        };
         let draws = energy.sample(index, f64::from(self.bounds.output), n, stream)?;
         let original = |row: &[f64]| {
-            self.preprocessing.inputs_to_original(&row.iter().map(|v| *v as f32).collect::<Vec<_>>())
+            self.preprocessing
+                .inputs_to_original(&row.iter().map(|v| *v as f32).collect::<Vec<_>>())
         };
         Ok(draws.chunks(energy.d()).map(original).collect())
     }
@@ -272,7 +334,11 @@ fn suits(task: Task, likelihood: Likelihood) -> bool {
     match likelihood {
         Likelihood::Gaussian(_) | Likelihood::Laplace(_) => task == Task::Regression,
         Likelihood::Bernoulli(_) => task == Task::Binary,
-        Likelihood::Multiclass(m) => task == Task::Multiclass { classes: m.classes() },
+        Likelihood::Multiclass(m) => {
+            task == Task::Multiclass {
+                classes: m.classes(),
+            }
+        }
         Likelihood::Energy(_) => task == Task::Density,
     }
 }
@@ -285,7 +351,10 @@ fn section<T: for<'de> Deserialize<'de>>(
     let file = file.to_string();
     match extra.remove(section) {
         None => Err(ModelError::NoSection { file, section }),
-        Some(value) => serde_json::from_value(value)
-            .map_err(|e| ModelError::BadSection { file, section, why: e.to_string() }),
+        Some(value) => serde_json::from_value(value).map_err(|e| ModelError::BadSection {
+            file,
+            section,
+            why: e.to_string(),
+        }),
     }
 }

@@ -1,9 +1,9 @@
 //! The gradient of a batch's average negative log-likelihood in all coefficients.
 
 use crate::batches::Strips;
+use crate::ffn::pack::Packing;
 use crate::ffn::{Activations, Ffn, to_strips};
 use crate::objective::{Derivative, EnergyDerivative};
-use crate::ffn::pack::Packing;
 use loopfit_data::Samples;
 use loopfit_likelihood::{Energy, Likelihood};
 use loopfit_model::{Bounds, Network, Parameters};
@@ -29,7 +29,13 @@ pub(crate) struct Gradient {
 
 impl Gradient {
     /// For batches of `n` samples. The energy model's nodes are laid behind the batch.
-    pub(crate) fn new(ffn: Ffn, level: Level, likelihood: Likelihood, bound: f32, n: usize) -> Self {
+    pub(crate) fn new(
+        ffn: Ffn,
+        level: Level,
+        likelihood: Likelihood,
+        bound: f32,
+        n: usize,
+    ) -> Self {
         let p = &ffn.packing;
         let mut batch = Strips::new(n, p.d);
         if let Likelihood::Energy(energy) = likelihood {
@@ -97,14 +103,29 @@ impl Gradient {
             let acc = &mut self.acc[..params.len()];
             self.ffn.backward(params, x, g_out, &mut self.kept, acc);
         }
-        self.level.run(SumLanes { acc: &self.acc, total: &mut self.total });
+        self.level.run(SumLanes {
+            acc: &self.acc,
+            total: &mut self.total,
+        });
         &self.total
     }
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        let lines = [&self.batch.x, &self.batch.y, &self.batch.weight, &self.out, &self.g_out, &self.acc, &self.total];
-        self.kept.bytes() + lines.iter().map(|l| l.capacity() * size_of::<Lane>()).sum::<usize>()
+        let lines = [
+            &self.batch.x,
+            &self.batch.y,
+            &self.batch.weight,
+            &self.out,
+            &self.g_out,
+            &self.acc,
+            &self.total,
+        ];
+        self.kept.bytes()
+            + lines
+                .iter()
+                .map(|l| l.capacity() * size_of::<Lane>())
+                .sum::<usize>()
     }
 }
 

@@ -34,7 +34,10 @@ impl Kernel for Derivative<'_> {
             Likelihood::Multiclass(l) => {
                 let classes = l.classes();
                 let mut clipped = vec![Lane::ZERO; classes];
-                let outputs = self.out.chunks_exact(classes).zip(self.g_out.chunks_exact_mut(classes));
+                let outputs = self
+                    .out
+                    .chunks_exact(classes)
+                    .zip(self.g_out.chunks_exact_mut(classes));
                 for ((out, g_out), (y, weight)) in outputs.zip(self.y.iter().zip(self.weight)) {
                     for (to, from) in clipped.iter_mut().zip(out) {
                         s.store(to, clip(s, s.load(from), self.bound));
@@ -54,11 +57,18 @@ impl Kernel for Derivative<'_> {
 impl Derivative<'_> {
     #[inline(always)]
     fn scalar<S: Simd, L: ScalarLikelihood>(self, s: S, likelihood: L) {
-        let lines = self.out.iter().zip(self.g_out).zip(self.y.iter().zip(self.weight));
+        let lines = self
+            .out
+            .iter()
+            .zip(self.g_out)
+            .zip(self.y.iter().zip(self.weight));
         for ((out, g_out), (y, weight)) in lines {
             let f = s.load(out);
             let g = likelihood.derivative_lanes(s, s.load(y), clip(s, f, self.bound));
-            s.store(g_out, s.mul(s.load(weight), through_clip(s, f, self.bound, g)));
+            s.store(
+                g_out,
+                s.mul(s.load(weight), through_clip(s, f, self.bound, g)),
+            );
         }
     }
 }

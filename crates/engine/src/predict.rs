@@ -26,7 +26,11 @@ impl Predictor {
         }
         let packing = Packing::new(parameters.network());
         let params = packing.pack_parameters(parameters);
-        Ok(Self { ffn: Ffn::new(packing, Level::fastest()), params, bounds })
+        Ok(Self {
+            ffn: Ffn::new(packing, Level::fastest()),
+            params,
+            bounds,
+        })
     }
 
     /// Clipped outputs, row-major, for row-major inputs. Row `i` of the result belongs to
@@ -35,13 +39,15 @@ impl Predictor {
         let (d, c) = (self.ffn.packing.d, self.ffn.packing.outputs);
         assert_eq!(rows.len() % d, 0, "rows of d inputs");
         let mut outputs = vec![0.0; rows.len() / d * c];
-        rows.par_chunks(ROWS_AT_ONCE * d).zip(outputs.par_chunks_mut(ROWS_AT_ONCE * c)).for_each(|(rows, to)| {
-            let mut x = Vec::new();
-            to_strips(rows, d, &mut x);
-            let mut out = vec![Lane::ZERO; x.len() / d * c];
-            self.ffn.predict(&self.params, &x, &mut out);
-            to.copy_from_slice(&clipped_rows(&out, rows.len() / d, c, self.bounds.output));
-        });
+        rows.par_chunks(ROWS_AT_ONCE * d)
+            .zip(outputs.par_chunks_mut(ROWS_AT_ONCE * c))
+            .for_each(|(rows, to)| {
+                let mut x = Vec::new();
+                to_strips(rows, d, &mut x);
+                let mut out = vec![Lane::ZERO; x.len() / d * c];
+                self.ffn.predict(&self.params, &x, &mut out);
+                to.copy_from_slice(&clipped_rows(&out, rows.len() / d, c, self.bounds.output));
+            });
         outputs
     }
 }
@@ -51,8 +57,9 @@ pub(crate) fn clipped_rows(out: &[Lane], n: usize, outputs: usize, bound: f32) -
     let mut rows = Vec::with_capacity(n * outputs);
     for i in 0..n {
         for c in 0..outputs {
-
-            rows.push(f64::from(out[i / LANES * outputs + c].0[i % LANES].clamp(-bound, bound)));
+            rows.push(f64::from(
+                out[i / LANES * outputs + c].0[i % LANES].clamp(-bound, bound),
+            ));
         }
     }
     rows

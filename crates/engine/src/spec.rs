@@ -94,7 +94,9 @@ pub enum WeightDecay {
 #[non_exhaustive]
 pub enum SpecError {
     /// Samples and network disagree on d.
-    #[error("the {samples} samples have {found} inputs but the network takes {expected}; use a network with d = {found}")]
+    #[error(
+        "the {samples} samples have {found} inputs but the network takes {expected}; use a network with d = {found}"
+    )]
     Inputs {
         /// `training` or `validation`.
         samples: &'static str,
@@ -114,7 +116,9 @@ pub enum SpecError {
         found: usize,
     },
     /// A target that the likelihood cannot explain.
-    #[error("target {value} of {samples} sample {row} is not possible under the {likelihood} likelihood")]
+    #[error(
+        "target {value} of {samples} sample {row} is not possible under the {likelihood} likelihood"
+    )]
     Target {
         /// `training` or `validation`.
         samples: &'static str,
@@ -173,7 +177,10 @@ pub enum SpecError {
 impl FitSpec {
     /// Checks that the parts belong together; [`crate::Engine::run`] calls it first.
     pub fn check(&self) -> Result<(), SpecError> {
-        if !matches!(self.network.architecture(), loopfit_model::Architecture::Ffn) {
+        if !matches!(
+            self.network.architecture(),
+            loopfit_model::Architecture::Ffn
+        ) {
             return Err(SpecError::Architecture("post-LN Transformer"));
         }
         if self.likelihood.outputs() != self.network.outputs() {
@@ -186,18 +193,26 @@ impl FitSpec {
         self.check_samples("training", &self.train)?;
         self.check_samples("validation", &self.valid)?;
         match &self.start {
-            Start::Fresh { outgoing_multiplier } if !(*outgoing_multiplier as f32).is_finite() => {
+            Start::Fresh {
+                outgoing_multiplier,
+            } if !(*outgoing_multiplier as f32).is_finite() => {
                 return Err(SpecError::Multiplier(*outgoing_multiplier));
             }
             Start::Given(p) if *p.network() != self.network => {
-                return Err(SpecError::Start { given: p.network().to_string(), expected: self.network.to_string() });
+                return Err(SpecError::Start {
+                    given: p.network().to_string(),
+                    expected: self.network.to_string(),
+                });
             }
             _ => {}
         }
         if self.stages.is_empty() {
             return Err(SpecError::NoStage);
         }
-        self.stages.iter().enumerate().try_for_each(|(i, stage)| stage.check(i + 1))
+        self.stages
+            .iter()
+            .enumerate()
+            .try_for_each(|(i, stage)| stage.check(i + 1))
     }
 
     fn check_samples(&self, name: &'static str, samples: &Samples) -> Result<(), SpecError> {
@@ -206,13 +221,20 @@ impl FitSpec {
             return Err(SpecError::NoSamples(name));
         }
         if samples.d() != self.network.d() {
-            return Err(SpecError::Inputs { samples: name, found: samples.d(), expected: self.network.d() });
+            return Err(SpecError::Inputs {
+                samples: name,
+                found: samples.d(),
+                expected: self.network.d(),
+            });
         }
         if matches!(self.likelihood, Likelihood::Energy(_)) {
             return Ok(());
         }
         if samples.y().is_empty() {
-            return Err(SpecError::NoTargets { samples: name, likelihood });
+            return Err(SpecError::NoTargets {
+                samples: name,
+                likelihood,
+            });
         }
         let possible = |y: f32| match &self.likelihood {
             Likelihood::Bernoulli(_) => y == 0.0 || y == 1.0,
@@ -220,7 +242,12 @@ impl FitSpec {
             _ => y.is_finite(),
         };
         match samples.y().iter().position(|y| !possible(*y)) {
-            Some(row) => Err(SpecError::Target { samples: name, row, value: samples.y()[row], likelihood }),
+            Some(row) => Err(SpecError::Target {
+                samples: name,
+                row,
+                value: samples.y()[row],
+                likelihood,
+            }),
             None => Ok(()),
         }
     }
@@ -233,18 +260,58 @@ impl Stage {
         };
         let positive = |v: f64| v.is_finite() && v > 0.0;
         let settings = [
-            ("learning_rate", self.learning_rate, positive(self.learning_rate), "a positive number"),
-            ("final_rate", self.final_rate, (0.0..=1.0).contains(&self.final_rate), "between 0 and 1"),
-            ("outgoing_rate", self.outgoing_rate, positive(self.outgoing_rate), "a positive number"),
-            ("weight_decay", decay, decay.is_finite() && decay >= 0.0, "zero or positive"),
+            (
+                "learning_rate",
+                self.learning_rate,
+                positive(self.learning_rate),
+                "a positive number",
+            ),
+            (
+                "final_rate",
+                self.final_rate,
+                (0.0..=1.0).contains(&self.final_rate),
+                "between 0 and 1",
+            ),
+            (
+                "outgoing_rate",
+                self.outgoing_rate,
+                positive(self.outgoing_rate),
+                "a positive number",
+            ),
+            (
+                "weight_decay",
+                decay,
+                decay.is_finite() && decay >= 0.0,
+                "zero or positive",
+            ),
             ("batch", self.batch as f64, self.batch > 0, "at least 1"),
-            ("updates", self.updates as f64, self.updates > 0, "at least 1"),
-            ("validate_every", self.validate_every as f64, self.validate_every > 0, "at least 1"),
-            ("gradient_cap", self.gradient_cap, positive(self.gradient_cap), "a positive number"),
+            (
+                "updates",
+                self.updates as f64,
+                self.updates > 0,
+                "at least 1",
+            ),
+            (
+                "validate_every",
+                self.validate_every as f64,
+                self.validate_every > 0,
+                "at least 1",
+            ),
+            (
+                "gradient_cap",
+                self.gradient_cap,
+                positive(self.gradient_cap),
+                "a positive number",
+            ),
         ];
         for (setting, value, good, must) in settings {
             if !good {
-                return Err(SpecError::Stage { stage, setting, must, value });
+                return Err(SpecError::Stage {
+                    stage,
+                    setting,
+                    must,
+                    value,
+                });
             }
         }
         Ok(())

@@ -42,7 +42,11 @@ impl Lane {
         let values: Vec<f32> = values.into_iter().collect();
         values
             .chunks(LANES)
-            .map(|chunk| Self(std::array::from_fn(|i| chunk.get(i).copied().unwrap_or(0.0))))
+            .map(|chunk| {
+                Self(std::array::from_fn(|i| {
+                    chunk.get(i).copied().unwrap_or(0.0)
+                }))
+            })
             .collect()
     }
 }
@@ -89,8 +93,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     #[inline(always)]
     fn sums(self, v: [Self::V; LANES]) -> Self::V {
         let mut sums = Lane::ZERO;
-        for i in 0..LANES {
-            sums.0[i] = self.sum(v[i]);
+        for (sum, v) in sums.0.iter_mut().zip(v) {
+            *sum = self.sum(v);
         }
         self.load(&sums)
     }

@@ -25,8 +25,10 @@ pub fn compare(
     request: &Request,
     control: &Control,
 ) -> Result<Vec<SeedFits>, SearchError> {
-    let replications: Vec<Replication> =
-        seeds.iter().map(|seed| source.replication(*seed, noise)).collect::<Result<_, _>>()?;
+    let replications: Vec<Replication> = seeds
+        .iter()
+        .map(|seed| source.replication(*seed, noise))
+        .collect::<Result<_, _>>()?;
     let mut searches = Vec::new();
     for (replication, seed) in replications.iter().zip(seeds) {
         searches.extend(request.searches(replication, *seed)?);

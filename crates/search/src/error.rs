@@ -40,7 +40,9 @@ pub enum SearchError {
     #[error(transparent)]
     Likelihood(#[from] loopfit_likelihood::Error),
     /// A likelihood for responses, a task without.
-    #[error("the {likelihood} likelihood is for regression, and this is a {task} task; leave --likelihood out")]
+    #[error(
+        "the {likelihood} likelihood is for regression, and this is a {task} task; leave --likelihood out"
+    )]
     LikelihoodForTask {
         /// The likelihood.
         likelihood: &'static str,

@@ -53,7 +53,11 @@ pub struct MethodFit {
 
 impl Request {
     /// The searches of all methods on a replication.
-    pub(crate) fn searches(&self, replication: &Replication, seed: u64) -> Result<Vec<Search>, SearchError> {
+    pub(crate) fn searches(
+        &self,
+        replication: &Replication,
+        seed: u64,
+    ) -> Result<Vec<Search>, SearchError> {
         let problem = &replication.problem;
         let budget = Budget::ffn(self.budget, problem.train.d(), problem.likelihood.outputs())?;
         let plan = Plan::with_updates(self.updates)?;
@@ -66,16 +70,30 @@ impl Request {
                     .filter(|shape| shape.tying.method() == *method)
                     .map(|shape| budget.network(shape.q, shape.r, shape.tying))
                     .collect::<Result<_, _>>()?;
-                let shapes = if fixed.is_empty() { shortlist(&budget, *method, SHAPES)? } else { fixed };
+                let shapes = if fixed.is_empty() {
+                    shortlist(&budget, *method, SHAPES)?
+                } else {
+                    fixed
+                };
                 let stream = Stream::new(seed).child("search").child(method.key());
                 let settings = Setting::draw(&shapes, plan.starts(), stream);
-                Ok(Search { problem: problem.clone(), settings, plan: plan.clone() })
+                Ok(Search {
+                    problem: problem.clone(),
+                    settings,
+                    plan: plan.clone(),
+                })
             })
             .collect()
     }
 
     /// Turns what a search found into a model and judges it.
-    pub(crate) fn finish(&self, replication: &Replication, seed: u64, method: Method, found: Found) -> Result<MethodFit, SearchError> {
+    pub(crate) fn finish(
+        &self,
+        replication: &Replication,
+        seed: u64,
+        method: Method,
+        found: Found,
+    ) -> Result<MethodFit, SearchError> {
         let problem = &replication.problem;
         let model = FittedModel {
             bounds: problem.bounds,
@@ -93,7 +111,13 @@ impl Request {
             parameters: found.outcome.parameters,
         };
         let test = replication.judge(&model)?;
-        Ok(MethodFit { method, model, test, updates: found.updates, stop: found.outcome.stop })
+        Ok(MethodFit {
+            method,
+            model,
+            test,
+            updates: found.updates,
+            stop: found.outcome.stop,
+        })
     }
 }
 

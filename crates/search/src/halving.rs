@@ -30,21 +30,38 @@ pub struct Found {
 
 /// Runs all searches together, so that every thread has work until the end. Deterministic
 /// for given settings, whatever the threads.
-pub fn search(engine: &Engine, searches: &[Search], control: &Control) -> Result<Vec<Found>, SearchError> {
+pub fn search(
+    engine: &Engine,
+    searches: &[Search],
+    control: &Control,
+) -> Result<Vec<Found>, SearchError> {
     // Per search: the settings still in the race with their best outcome so far, best first.
-    let mut race: Vec<Vec<(usize, Option<FitOutcome>)>> =
-        searches.iter().map(|s| (0..s.settings.len()).map(|i| (i, None)).collect()).collect();
+    let mut race: Vec<Vec<(usize, Option<FitOutcome>)>> = searches
+        .iter()
+        .map(|s| (0..s.settings.len()).map(|i| (i, None)).collect())
+        .collect();
     let mut updates = vec![0; searches.len()];
-    let rungs = searches.iter().map(|s| s.plan.rungs.len()).max().unwrap_or(0);
+    let rungs = searches
+        .iter()
+        .map(|s| s.plan.rungs.len())
+        .max()
+        .unwrap_or(0);
     for rung in 0..rungs {
         let mut specs: Vec<FitSpec> = Vec::new();
         let mut of: Vec<(usize, usize)> = Vec::new();
         for (s, search) in searches.iter().enumerate() {
-            let Some(now) = search.plan.rungs.get(rung) else { continue };
+            let Some(now) = search.plan.rungs.get(rung) else {
+                continue;
+            };
             race[s].truncate(now.fits);
             for (place, (setting, outcome)) in race[s].iter().enumerate() {
                 let start = outcome.as_ref().map(|o| Start::Given(o.parameters.clone()));
-                specs.push(search.settings[*setting].spec(&search.problem, rung, now.updates, start));
+                specs.push(search.settings[*setting].spec(
+                    &search.problem,
+                    rung,
+                    now.updates,
+                    start,
+                ));
                 of.push((s, place));
             }
         }
@@ -67,7 +84,11 @@ pub fn search(engine: &Engine, searches: &[Search], control: &Control) -> Result
         .zip(updates)
         .filter_map(|((search, entries), updates)| {
             let (setting, outcome) = entries.into_iter().next()?;
-            Some(Found { setting: search.settings[setting].clone(), outcome: outcome?, updates })
+            Some(Found {
+                setting: search.settings[setting].clone(),
+                outcome: outcome?,
+                updates,
+            })
         })
         .collect())
 }

@@ -37,11 +37,25 @@ impl Plan {
     pub fn with_updates(updates: usize) -> Result<Self, SearchError> {
         let least = 16;
         if updates < least {
-            return Err(SearchError::Updates { found: updates, least });
+            return Err(SearchError::Updates {
+                found: updates,
+                least,
+            });
         }
-        let first = Rung { fits: STARTS, updates: updates / 16 };
+        let first = Rung {
+            fits: STARTS,
+            updates: updates / 16,
+        };
         let rest = updates - first.fits * first.updates;
-        Ok(Self { rungs: vec![first, Rung { fits: SURVIVORS, updates: rest / SURVIVORS }] })
+        Ok(Self {
+            rungs: vec![
+                first,
+                Rung {
+                    fits: SURVIVORS,
+                    updates: rest / SURVIVORS,
+                },
+            ],
+        })
     }
 
     /// Updates of all fits together.
@@ -101,14 +115,22 @@ impl Setting {
     }
 
     /// The fit of this setting at a rung.
-    pub(crate) fn spec(&self, problem: &crate::replication::Problem, rung: usize, updates: usize, start: Option<Start>) -> FitSpec {
+    pub(crate) fn spec(
+        &self,
+        problem: &crate::replication::Problem,
+        rung: usize,
+        updates: usize,
+        start: Option<Start>,
+    ) -> FitSpec {
         FitSpec {
             network: self.network.clone(),
             likelihood: problem.likelihood,
             bounds: problem.bounds,
             train: problem.train.clone(),
             valid: problem.valid.clone(),
-            start: start.unwrap_or(Start::Fresh { outgoing_multiplier: self.outgoing_multiplier }),
+            start: start.unwrap_or(Start::Fresh {
+                outgoing_multiplier: self.outgoing_multiplier,
+            }),
             stages: vec![Stage {
                 learning_rate: self.learning_rate,
                 outgoing_rate: self.outgoing_rate,
@@ -131,11 +153,23 @@ mod tests {
     fn a_plan_spends_its_updates() {
         for updates in [16, 100, 6000, 96_000, 96_017] {
             let plan = Plan::with_updates(updates).unwrap();
-            assert!(plan.updates() <= updates && plan.updates() + 1 >= updates, "{updates}: {plan:?}");
+            assert!(
+                plan.updates() <= updates && plan.updates() + 1 >= updates,
+                "{updates}: {plan:?}"
+            );
         }
         assert_eq!(
             Plan::with_updates(96_000).unwrap().rungs,
-            [Rung { fits: 6, updates: 6000 }, Rung { fits: 2, updates: 30_000 }]
+            [
+                Rung {
+                    fits: 6,
+                    updates: 6000
+                },
+                Rung {
+                    fits: 2,
+                    updates: 30_000
+                }
+            ]
         );
         assert!(Plan::with_updates(15).is_err());
     }
@@ -145,8 +179,19 @@ mod tests {
         let shapes = [2, 3].map(|q| Network::ffn(2, 1, q, 4, Tying::Loop { t: 16 }).unwrap());
         let settings = Setting::draw(&shapes, 6, Stream::new(1));
         assert_eq!(settings.len(), 6);
-        assert!(settings.windows(2).all(|w| w[0].learning_rate < w[1].learning_rate));
-        assert!(settings.iter().all(|s| (0.004..=0.015).contains(&s.learning_rate)));
-        assert_eq!(settings.iter().filter(|s| s.network == shapes[0]).count(), 3);
+        assert!(
+            settings
+                .windows(2)
+                .all(|w| w[0].learning_rate < w[1].learning_rate)
+        );
+        assert!(
+            settings
+                .iter()
+                .all(|s| (0.004..=0.015).contains(&s.learning_rate))
+        );
+        assert_eq!(
+            settings.iter().filter(|s| s.network == shapes[0]).count(),
+            3
+        );
     }
 }

@@ -3,7 +3,9 @@
 use crate::SearchError;
 use loopfit_data::split::Split;
 use loopfit_data::task::Decision;
-use loopfit_data::{Groups, Preprocessing, Roles, Samples, Scaling, Simulation, Splitter, Table, Task, TaskKind};
+use loopfit_data::{
+    Groups, Preprocessing, Roles, Samples, Scaling, Simulation, Splitter, Table, Task, TaskKind,
+};
 use loopfit_engine::FittedModel;
 use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Laplace, Likelihood, Multiclass, Nodes};
 use loopfit_model::Bounds;
@@ -80,11 +82,19 @@ impl TableSource {
         let decision = Task::decide(&table, target, options.task)?;
         let groups = Groups::new(&table, &roles, options.block)?;
         let splitter = match target {
-            Some(target) if decision.task.is_classification() => Splitter::stratified(groups, &table, target)?,
+            Some(target) if decision.task.is_classification() => {
+                Splitter::stratified(groups, &table, target)?
+            }
             _ => Splitter::new(groups),
         };
         let test_stream = Stream::new(options.test_seed).child("test split");
-        Ok(Self { table: Arc::new(table), roles, decision, splitter, test_stream })
+        Ok(Self {
+            table: Arc::new(table),
+            roles,
+            decision,
+            splitter,
+            test_stream,
+        })
     }
 
     /// The table.
@@ -134,7 +144,9 @@ impl Source {
     /// What [`Replication::judge`] measures.
     pub fn metric(&self) -> &'static str {
         match self {
-            Self::Simulation { simulation, .. } if simulation.is_density() => "squared Hellinger distance",
+            Self::Simulation { simulation, .. } if simulation.is_density() => {
+                "squared Hellinger distance"
+            }
             Self::Simulation { .. } => "MSE against f0",
             Self::Table(source) => match source.decision.task {
                 Task::Regression => "test MSE",
@@ -147,22 +159,34 @@ impl Source {
     /// The samples of a seed. A table's test rows are the same for every seed.
     pub fn replication(&self, seed: u64, noise: Option<Noise>) -> Result<Replication, SearchError> {
         match self {
-            Self::Simulation { simulation, train, valid } => {
-                simulate(*simulation, seed, *train, *valid, noise, self.name())
-            }
+            Self::Simulation {
+                simulation,
+                train,
+                valid,
+            } => simulate(*simulation, seed, *train, *valid, noise, self.name()),
             Self::Table(source) => {
-                let Split { train, valid, test } =
-                    source.splitter.split(source.test_stream, Stream::new(seed).child("split"))?;
+                let Split { train, valid, test } = source
+                    .splitter
+                    .split(source.test_stream, Stream::new(seed).child("split"))?;
                 let (table, task) = (&source.table, source.decision.task);
-                let preprocessing = Preprocessing::fit(table, &source.roles, task, &train, Scaling::Fitted)?;
+                let preprocessing =
+                    Preprocessing::fit(table, &source.roles, task, &train, Scaling::Fitted)?;
                 let problem = Problem {
                     train: Arc::new(preprocessing.samples(table, &train)?),
                     valid: Arc::new(preprocessing.samples(table, &valid)?),
                     likelihood: likelihood(task, preprocessing.d(), noise)?,
                     bounds: Bounds::default(),
                 };
-                let judge = Judge::Rows { table: table.clone(), rows: test };
-                Ok(Replication { problem: Arc::new(problem), preprocessing, source: self.name(), judge })
+                let judge = Judge::Rows {
+                    table: table.clone(),
+                    rows: test,
+                };
+                Ok(Replication {
+                    problem: Arc::new(problem),
+                    preprocessing,
+                    source: self.name(),
+                    judge,
+                })
             }
         }
     }
@@ -185,7 +209,11 @@ fn simulate(
     let draw = simulation.draw(seed, n_train, n_valid, if density { 0 } else { TEST_SIZE });
     let (train, valid) = (draw.train.to_table(&source), draw.valid.to_table(&source));
     let target = (!density).then_some("y");
-    let task = if density { Task::Density } else { Task::Regression };
+    let task = if density {
+        Task::Density
+    } else {
+        Task::Regression
+    };
     let roles = Roles::new(&train, target, None, &[])?;
     let all = |n: usize| (0..n).collect::<Vec<usize>>();
     let preprocessing = Preprocessing::fit(&train, &roles, task, &all(n_train), Scaling::Raw)?;
@@ -198,9 +226,17 @@ fn simulate(
     let judge = if density {
         Judge::Density { simulation, seed }
     } else {
-        Judge::Rows { table: Arc::new(draw.test.to_table(&source)), rows: all(TEST_SIZE) }
+        Judge::Rows {
+            table: Arc::new(draw.test.to_table(&source)),
+            rows: all(TEST_SIZE),
+        }
     };
-    Ok(Replication { problem: Arc::new(problem), preprocessing, source, judge })
+    Ok(Replication {
+        problem: Arc::new(problem),
+        preprocessing,
+        source,
+        judge,
+    })
 }
 
 /// The likelihood of a task. Responses are standardised, so that the Gaussian one is the
@@ -208,11 +244,19 @@ fn simulate(
 fn likelihood(task: Task, d: usize, noise: Option<Noise>) -> Result<Likelihood, SearchError> {
     let other = |task: &'static str| match noise {
         None => Ok(()),
-        Some(Noise::Gaussian) => Err(SearchError::LikelihoodForTask { likelihood: "gaussian", task }),
-        Some(Noise::Laplace) => Err(SearchError::LikelihoodForTask { likelihood: "laplace", task }),
+        Some(Noise::Gaussian) => Err(SearchError::LikelihoodForTask {
+            likelihood: "gaussian",
+            task,
+        }),
+        Some(Noise::Laplace) => Err(SearchError::LikelihoodForTask {
+            likelihood: "laplace",
+            task,
+        }),
     };
     Ok(match task {
-        Task::Regression if noise == Some(Noise::Laplace) => Likelihood::Laplace(Laplace::new(1.0)?),
+        Task::Regression if noise == Some(Noise::Laplace) => {
+            Likelihood::Laplace(Laplace::new(1.0)?)
+        }
         Task::Regression => Likelihood::Gaussian(Gaussian::squared_error()),
         Task::Binary => {
             other("classification")?;
@@ -235,12 +279,18 @@ impl Replication {
         match &self.judge {
             Judge::Rows { table, rows } => Ok(model.score(table, rows)?.value),
             Judge::Density { simulation, seed } => {
-                let grid = Energy::new(simulation.dim(), Nodes::Grid { side: HELLINGER_SIDE })?;
+                let grid = Energy::new(
+                    simulation.dim(),
+                    Nodes::Grid {
+                        side: HELLINGER_SIDE,
+                    },
+                )?;
                 let points = grid.node_points();
                 let target = simulation.target(*seed);
                 let truth: Vec<f64> = points.chunks(grid.d()).map(|x| target.eval(x)).collect();
                 let predictor = model.predictor().map_err(SearchError::Spec)?;
-                let fitted = predictor.predict(&points.iter().map(|v| *v as f32).collect::<Vec<_>>());
+                let fitted =
+                    predictor.predict(&points.iter().map(|v| *v as f32).collect::<Vec<_>>());
                 Ok(grid.hellinger_squared(&truth, &fitted))
             }
         }

@@ -12,7 +12,11 @@ const UNTIED_DEPTHS: [usize; 3] = [2, 3, 4];
 /// spread over state dimensions and iteration counts.
 ///
 /// Untied falls back to one block where two do not fit: it is then Single.
-pub fn shortlist(budget: &Budget, method: Method, count: usize) -> Result<Vec<Network>, SearchError> {
+pub fn shortlist(
+    budget: &Budget,
+    method: Method,
+    count: usize,
+) -> Result<Vec<Network>, SearchError> {
     let mut per_tying: Vec<Vec<Network>> = tyings(method)
         .iter()
         .map(|tying| spread(budget, *tying, count))
@@ -29,8 +33,14 @@ pub fn shortlist(budget: &Budget, method: Method, count: usize) -> Result<Vec<Ne
 fn tyings(method: Method) -> Vec<Tying> {
     match method {
         Method::Single => vec![Tying::Single],
-        Method::Loop => LOOP_ITERATIONS.iter().map(|t| Tying::Loop { t: *t }).collect(),
-        Method::Untied => UNTIED_DEPTHS.iter().map(|t| Tying::Untied { t: *t }).collect(),
+        Method::Loop => LOOP_ITERATIONS
+            .iter()
+            .map(|t| Tying::Loop { t: *t })
+            .collect(),
+        Method::Untied => UNTIED_DEPTHS
+            .iter()
+            .map(|t| Tying::Untied { t: *t })
+            .collect(),
     }
 }
 
@@ -38,7 +48,9 @@ fn tyings(method: Method) -> Vec<Tying> {
 fn single_block(method: Method) -> Tying {
     match method {
         Method::Single => Tying::Single,
-        Method::Loop => Tying::Loop { t: LOOP_ITERATIONS[0] },
+        Method::Loop => Tying::Loop {
+            t: LOOP_ITERATIONS[0],
+        },
         Method::Untied => Tying::Untied { t: 1 },
     }
 }
@@ -49,15 +61,28 @@ fn spread(budget: &Budget, tying: Tying, count: usize) -> Result<Vec<Network>, S
     let widths: Vec<(usize, usize)> = (1..)
         .map_while(|q| budget.largest_r(q, tying.blocks()).map(|r| (q, r)))
         .collect();
-    let balanced: Vec<(usize, usize)> = widths.iter().copied().filter(|(q, r)| 2 * r >= *q).collect();
+    let balanced: Vec<(usize, usize)> = widths
+        .iter()
+        .copied()
+        .filter(|(q, r)| 2 * r >= *q)
+        .collect();
     // A state of one number can only move along a line: a last resort.
     let wide: Vec<(usize, usize)> = balanced.iter().copied().filter(|(q, _)| *q > 1).collect();
-    let from = [wide, balanced, widths].into_iter().find(|list| !list.is_empty()).unwrap_or_default();
+    let from = [wide, balanced, widths]
+        .into_iter()
+        .find(|list| !list.is_empty())
+        .unwrap_or_default();
     let mut chosen: Vec<(usize, usize)> = Vec::new();
     for fraction in [0.5, 0.25, 0.75, 0.0, 1.0, 0.375, 0.625, 0.125, 0.875] {
-        let (Some(first), Some(last)) = (from.first(), from.last()) else { break };
+        let (Some(first), Some(last)) = (from.first(), from.last()) else {
+            break;
+        };
         let target = (first.0 as f64) * (last.0 as f64 / first.0 as f64).powf(fraction);
-        let nearest = from.iter().min_by(|a, b| (a.0 as f64 - target).abs().total_cmp(&(b.0 as f64 - target).abs()));
+        let nearest = from.iter().min_by(|a, b| {
+            (a.0 as f64 - target)
+                .abs()
+                .total_cmp(&(b.0 as f64 - target).abs())
+        });
         if let Some(shape) = nearest
             && !chosen.contains(shape)
             && chosen.len() < count
@@ -65,7 +90,10 @@ fn spread(budget: &Budget, tying: Tying, count: usize) -> Result<Vec<Network>, S
             chosen.push(*shape);
         }
     }
-    Ok(chosen.into_iter().map(|(q, r)| budget.network(q, r, tying)).collect::<Result<_, _>>()?)
+    Ok(chosen
+        .into_iter()
+        .map(|(q, r)| budget.network(q, r, tying))
+        .collect::<Result<_, _>>()?)
 }
 
 #[cfg(test)]

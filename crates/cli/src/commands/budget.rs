@@ -10,7 +10,9 @@ use loopfit_report::{Align, Table};
 use serde_json::json;
 
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  loopfit budget --dim 5 --budget 128\n  loopfit budget --dim 24 --outputs 4 --budget 1024 --json\n  loopfit budget --dim 3 --budget 400 --arch transformer")]
+#[command(
+    after_help = "Examples:\n  loopfit budget --dim 5 --budget 128\n  loopfit budget --dim 24 --outputs 4 --budget 1024 --json\n  loopfit budget --dim 3 --budget 400 --arch transformer"
+)]
 pub(crate) struct Arguments {
     /// Number of inputs d.
     #[arg(long, value_name = "d", value_parser = at_least_one)]
@@ -48,16 +50,32 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let count = |n: usize| n.to_string();
-    let mut table = Table::new([("q", Align::Right), ("r", Align::Right), ("count", Align::Right)]);
+    let mut table = Table::new([
+        ("q", Align::Right),
+        ("r", Align::Right),
+        ("count", Align::Right),
+    ]);
     for s in &looped {
         table.push([count(s.q), count(s.r), count(s.count)]);
     }
-    let mut text = format!("Single and Loop (any T), largest r for each q under B = {}\n{}", a.budget, table.to_terminal(output::color()));
-    let mut table = Table::new([("q", Align::Right), ("T", Align::Right), ("r", Align::Right), ("count", Align::Right)]);
+    let mut text = format!(
+        "Single and Loop (any T), largest r for each q under B = {}\n{}",
+        a.budget,
+        table.to_terminal(output::color())
+    );
+    let mut table = Table::new([
+        ("q", Align::Right),
+        ("T", Align::Right),
+        ("r", Align::Right),
+        ("count", Align::Right),
+    ]);
     for s in &untied {
         table.push([count(s.q), count(s.t), count(s.r), count(s.count)]);
     }
-    text += &format!("\nUntied, largest r for each q and T\n{}", table.to_terminal(output::color()));
+    text += &format!(
+        "\nUntied, largest r for each q and T\n{}",
+        table.to_terminal(output::color())
+    );
     output::print(&text)?;
     Ok(Exit::Done)
 }

@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  loopfit compare sim:bumps --budget 128 --seeds 8\n  loopfit compare sim:bumps --budget 128 --shape single=4,11 --shape loop=4,11,16 --shape untied=6,2,3 --json\n  loopfit compare airfoil.csv --target pressure --budget 64 --seeds 8 --report out/")]
+#[command(
+    after_help = "Examples:\n  loopfit compare sim:bumps --budget 128 --seeds 8\n  loopfit compare sim:bumps --budget 128 --shape single=4,11 --shape loop=4,11,16 --shape untied=6,2,3 --json\n  loopfit compare airfoil.csv --target pressure --budget 64 --seeds 8 --report out/"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     learn: LearnArguments,
@@ -46,10 +48,16 @@ impl FromStr for Shape {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no shape: write single=q,r or loop=q,r,T or untied=q,r,T, such as loop=4,11,16");
+        let wrong = || {
+            format!(
+                "`{text}` is no shape: write single=q,r or loop=q,r,T or untied=q,r,T, such as loop=4,11,16"
+            )
+        };
         let (method, numbers) = text.split_once('=').ok_or_else(wrong)?;
-        let numbers: Vec<usize> =
-            numbers.split(',').map(|n| n.trim().parse().map_err(|_| wrong())).collect::<Result<_, _>>()?;
+        let numbers: Vec<usize> = numbers
+            .split(',')
+            .map(|n| n.trim().parse().map_err(|_| wrong()))
+            .collect::<Result<_, _>>()?;
         let (q, r, tying) = match (method.trim(), numbers.as_slice()) {
             ("single", [q, r]) => (*q, *r, Tying::Single),
             ("loop", [q, r, t]) => (*q, *r, Tying::Loop { t: *t }),
@@ -75,7 +83,10 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     if let (Source::Table(table), false) = (&source, global.quiet) {
         output::say(&table.decision.because);
     }
-    let last = a.first_seed.checked_add(a.seeds as u64 - 1).context("the seeds run past the largest number; use a smaller --first-seed")?;
+    let last = a
+        .first_seed
+        .checked_add(a.seeds as u64 - 1)
+        .context("the seeds run past the largest number; use a smaller --first-seed")?;
     let setup = Setup {
         source,
         noise: a.learn.noise(),
@@ -88,7 +99,11 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     if let Some(directory) = &a.report {
         write_report(&comparison, directory, global.quiet)?;
     }
-    let text = if global.json { comparison.to_json() } else { comparison.to_terminal(output::color()) };
+    let text = if global.json {
+        comparison.to_json()
+    } else {
+        comparison.to_terminal(output::color())
+    };
     output::print(&text)?;
     Ok(exit)
 }
@@ -106,31 +121,66 @@ impl Setup {
         let total = (self.seeds.len() * request.methods.len() * self.updates) as u64;
         let seeds = interrupt::searching(|control| {
             progress::with_bar(total, global.quiet, control, || {
-                compare(&engine, &self.source, self.noise, &self.seeds, &request, control)
+                compare(
+                    &engine,
+                    &self.source,
+                    self.noise,
+                    &self.seeds,
+                    &request,
+                    control,
+                )
             })
         })?;
-        let exit = if seeds.iter().flat_map(|s| &s.fits).all(|f| f.test.is_finite()) { Exit::Done } else { Exit::FitsFailed };
+        let exit = if seeds
+            .iter()
+            .flat_map(|s| &s.fits)
+            .all(|f| f.test.is_finite())
+        {
+            Exit::Done
+        } else {
+            Exit::FitsFailed
+        };
         Ok((self.comparison(&request, &seeds)?, exit))
     }
 
     fn comparison(&self, request: &Request, seeds: &[SeedFits]) -> Result<Comparison> {
-        let methods = request.methods.iter().enumerate().map(|(i, method)| MethodResult {
-            key: method.key().to_string(),
-            name: method.to_string(),
-            updates: self.updates as u64,
-            results: seeds
-                .iter()
-                .map(|s| {
-                    let network = s.fits[i].model.parameters.network();
-                    SeedResult { shape: shape(network), count: network.count(), value: s.fits[i].test }
-                })
-                .collect(),
-        });
+        let methods = request
+            .methods
+            .iter()
+            .enumerate()
+            .map(|(i, method)| MethodResult {
+                key: method.key().to_string(),
+                name: method.to_string(),
+                updates: self.updates as u64,
+                results: seeds
+                    .iter()
+                    .map(|s| {
+                        let network = s.fits[i].model.parameters.network();
+                        SeedResult {
+                            shape: shape(network),
+                            count: network.count(),
+                            value: s.fits[i].test,
+                        }
+                    })
+                    .collect(),
+            });
         let name = self.source.name();
-        let title = format!("Single, Loop and Untied on {name} under B = {}", self.budget);
-        let note = format!("Every method had the same number of updates for each seed: {}.", self.updates);
-        let comparison =
-            Comparison::new(title, name, self.budget, self.source.metric(), self.seeds.clone(), methods.collect())?;
+        let title = format!(
+            "Single, Loop and Untied on {name} under B = {}",
+            self.budget
+        );
+        let note = format!(
+            "Every method had the same number of updates for each seed: {}.",
+            self.updates
+        );
+        let comparison = Comparison::new(
+            title,
+            name,
+            self.budget,
+            self.source.metric(),
+            self.seeds.clone(),
+            methods.collect(),
+        )?;
         Ok(comparison.with_notes([note]))
     }
 }
@@ -143,9 +193,13 @@ fn shape(network: &loopfit_model::Network) -> String {
 
 /// Writes a comparison as Markdown with its figure, and as one HTML page.
 pub(crate) fn write_report(comparison: &Comparison, directory: &Path, quiet: bool) -> Result<()> {
-    std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
+    std::fs::create_dir_all(directory)
+        .with_context(|| format!("cannot create {}", directory.display()))?;
     let files = [
-        ("comparison.md", comparison.to_markdown(Some("comparison.svg"))),
+        (
+            "comparison.md",
+            comparison.to_markdown(Some("comparison.svg")),
+        ),
         ("comparison.svg", comparison.to_svg()),
         ("comparison.html", comparison.to_html()),
     ];

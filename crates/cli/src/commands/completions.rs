@@ -7,7 +7,9 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  loopfit completions bash > ~/.local/share/bash-completion/completions/loopfit")]
+#[command(
+    after_help = "Example:\n  loopfit completions bash > ~/.local/share/bash-completion/completions/loopfit"
+)]
 pub(crate) struct Arguments {
     /// The shell.
     shell: Shell,

@@ -12,9 +12,21 @@ use std::path::PathBuf;
 
 /// The paper's shapes for the smooth recurrence at B = 128 (F.4.2).
 const SHAPES: [FixedShape; 3] = [
-    FixedShape { q: 3, r: 15, tying: Tying::Single },
-    FixedShape { q: 2, r: 23, tying: Tying::Loop { t: 16 } },
-    FixedShape { q: 2, r: 5, tying: Tying::Untied { t: 4 } },
+    FixedShape {
+        q: 3,
+        r: 15,
+        tying: Tying::Single,
+    },
+    FixedShape {
+        q: 2,
+        r: 23,
+        tying: Tying::Loop { t: 16 },
+    },
+    FixedShape {
+        q: 2,
+        r: 5,
+        tying: Tying::Untied { t: 4 },
+    },
 ];
 const BUDGET: usize = 128;
 const SEEDS: std::ops::Range<u64> = 0..4;
@@ -30,7 +42,11 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let setup = Setup {
-        source: Source::Simulation { simulation: Simulation::Recurrence, train: 4096, valid: 1024 },
+        source: Source::Simulation {
+            simulation: Simulation::Recurrence,
+            train: 4096,
+            valid: 1024,
+        },
         noise: None,
         budget: BUDGET,
         seeds: SEEDS.collect(),
@@ -44,7 +60,11 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     }
     let (comparison, exit) = setup.run(global)?;
     write_report(&comparison, &a.output_dir, global.quiet)?;
-    let text = if global.json { comparison.to_json() } else { comparison.to_terminal(output::color()) };
+    let text = if global.json {
+        comparison.to_json()
+    } else {
+        comparison.to_terminal(output::color())
+    };
     output::print(&text)?;
     Ok(exit)
 }

@@ -16,7 +16,9 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  loopfit fit data.csv --target y --budget 128 -o model.safetensors\n  loopfit fit data.csv --target species --budget 64 --method loop -o model.safetensors\n  loopfit fit points.csv --task density --budget 160 -o density.safetensors\n  cat data.csv | loopfit fit - --target y --budget 128 --json")]
+#[command(
+    after_help = "Examples:\n  loopfit fit data.csv --target y --budget 128 -o model.safetensors\n  loopfit fit data.csv --target species --budget 64 --method loop -o model.safetensors\n  loopfit fit points.csv --task density --budget 160 -o density.safetensors\n  cat data.csv | loopfit fit - --target y --budget 128 --json"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     learn: LearnArguments,
@@ -70,14 +72,18 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let all = Method::ALL.into_iter();
     let request = Request {
         budget: a.budget,
-        methods: all.filter(|m| a.method.is_empty() || a.method.iter().any(|n| n.method() == *m)).collect(),
+        methods: all
+            .filter(|m| a.method.is_empty() || a.method.iter().any(|n| n.method() == *m))
+            .collect(),
         updates: a.updates,
         shapes: a.shape.iter().map(|s| s.0).collect(),
     };
     let engine = Engine::new(global.threads)?;
     let total = (request.methods.len() * a.updates) as u64;
     let fits = interrupt::searching(|control| {
-        progress::with_bar(total, global.quiet, control, || fit(&engine, &replication, a.seed, &request, control))
+        progress::with_bar(total, global.quiet, control, || {
+            fit(&engine, &replication, a.seed, &request, control)
+        })
     })?;
     let best = &fits[0];
     anyhow::ensure!(
@@ -97,7 +103,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     } else {
         output::print(&to_text(a, &source, &fits))?;
     }
-    let failed = fits.iter().any(|f| !f.model.provenance.validation.is_finite());
+    let failed = fits
+        .iter()
+        .any(|f| !f.model.provenance.validation.is_finite());
     Ok(if failed { Exit::FitsFailed } else { Exit::Done })
 }
 
@@ -130,7 +138,11 @@ fn to_text(a: &Arguments, source: &Source, fits: &[MethodFit]) -> String {
         (metric, Align::Right),
     ]);
     let exponent = |values: Vec<f64>| Exponent::of(values);
-    let validations = || fits.iter().map(|f| f.model.provenance.validation).collect::<Vec<_>>();
+    let validations = || {
+        fits.iter()
+            .map(|f| f.model.provenance.validation)
+            .collect::<Vec<_>>()
+    };
     let tests = || fits.iter().map(|f| f.test).collect::<Vec<_>>();
     for (i, f) in fits.iter().enumerate() {
         let network = f.model.parameters.network();
@@ -143,7 +155,11 @@ fn to_text(a: &Arguments, source: &Source, fits: &[MethodFit]) -> String {
             number::value(f.model.provenance.validation, 4, exponent(validations())),
             number::value(f.test, 4, exponent(tests())),
         ];
-        if i == 0 { table.push_best(cells) } else { table.push(cells) }
+        if i == 0 {
+            table.push_best(cells)
+        } else {
+            table.push(cells)
+        }
     }
     format!(
         "Best under B = {}, selected by validation: {}\n{}",
@@ -153,7 +169,13 @@ fn to_text(a: &Arguments, source: &Source, fits: &[MethodFit]) -> String {
     )
 }
 
-fn to_json(a: &Arguments, source: &Source, replication: &Replication, notes: &[String], fits: &[MethodFit]) -> Value {
+fn to_json(
+    a: &Arguments,
+    source: &Source,
+    replication: &Replication,
+    notes: &[String],
+    fits: &[MethodFit],
+) -> Value {
     let methods: Vec<Value> = fits
         .iter()
         .map(|f| {

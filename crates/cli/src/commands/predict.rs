@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  loopfit predict model.safetensors new.csv > predictions.csv\n  loopfit predict model.safetensors new.csv -o predictions.csv\n  loopfit predict model.safetensors - --json < new.csv")]
+#[command(
+    after_help = "Examples:\n  loopfit predict model.safetensors new.csv > predictions.csv\n  loopfit predict model.safetensors new.csv -o predictions.csv\n  loopfit predict model.safetensors - --json < new.csv"
+)]
 pub(crate) struct Arguments {
     /// The model file.
     model: PathBuf,
@@ -49,7 +51,13 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
 
 /// Index of the largest probability.
 fn most_likely(probabilities: &[f64]) -> usize {
-    (0..probabilities.len()).fold(0, |best, i| if probabilities[i] > probabilities[best] { i } else { best })
+    (0..probabilities.len()).fold(0, |best, i| {
+        if probabilities[i] > probabilities[best] {
+            i
+        } else {
+            best
+        }
+    })
 }
 
 fn to_csv(predictions: &Predictions) -> Result<String> {
@@ -57,14 +65,19 @@ fn to_csv(predictions: &Predictions) -> Result<String> {
     match predictions {
         Predictions::Responses(values) => {
             csv.write_record(["prediction"])?;
-            values.iter().try_for_each(|v| csv.write_record([v.to_string()]))?;
+            values
+                .iter()
+                .try_for_each(|v| csv.write_record([v.to_string()]))?;
         }
         Predictions::LogDensities(values) => {
             csv.write_record(["log_density"])?;
-            values.iter().try_for_each(|v| csv.write_record([v.to_string()]))?;
+            values
+                .iter()
+                .try_for_each(|v| csv.write_record([v.to_string()]))?;
         }
         Predictions::Probabilities { classes, values } => {
-            let header = std::iter::once("prediction".to_string()).chain(classes.iter().map(|c| format!("p({c})")));
+            let header = std::iter::once("prediction".to_string())
+                .chain(classes.iter().map(|c| format!("p({c})")));
             csv.write_record(header)?;
             for row in values.chunks(classes.len()) {
                 csv.write_field(&classes[most_likely(row)])?;

@@ -10,7 +10,9 @@ use serde_json::json;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  loopfit sample density.safetensors -n 1000 --seed 1 > draws.csv")]
+#[command(
+    after_help = "Example:\n  loopfit sample density.safetensors -n 1000 --seed 1 > draws.csv"
+)]
 pub(crate) struct Arguments {
     /// The model file of a density.
     model: PathBuf,
@@ -32,7 +34,12 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let model = FittedModel::load(&a.model)?;
     let stream = Stream::new(a.seed).child("sample");
     let draws = super::on_threads(global, || model.sample(a.n, stream))??;
-    let columns: Vec<String> = model.preprocessing.inputs().iter().map(|i| i.name().to_string()).collect();
+    let columns: Vec<String> = model
+        .preprocessing
+        .inputs()
+        .iter()
+        .map(|i| i.name().to_string())
+        .collect();
     if global.json {
         output::print_json(&json!({ "columns": columns, "draws": draws }))?;
         return Ok(Exit::Done);

@@ -11,7 +11,9 @@ use serde_json::{Map, json};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  loopfit score model.safetensors test.csv\n  loopfit score model.safetensors sim:bumps --seed 3 --json")]
+#[command(
+    after_help = "Examples:\n  loopfit score model.safetensors test.csv\n  loopfit score model.safetensors sim:bumps --seed 3 --json"
+)]
 pub(crate) struct Arguments {
     /// The model file.
     model: PathBuf,
@@ -30,8 +32,14 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let rows: Vec<usize> = (0..table.rows()).collect();
     let score = super::on_threads(global, || model.score(&table, &rows))??;
     if global.json {
-        let also: Map<String, _> = score.also.iter().map(|(name, value)| (name.to_string(), json!(value))).collect();
-        output::print_json(&json!({ "rows": score.rows, "metric": score.metric, "value": score.value, "also": also }))?;
+        let also: Map<String, _> = score
+            .also
+            .iter()
+            .map(|(name, value)| (name.to_string(), json!(value)))
+            .collect();
+        output::print_json(
+            &json!({ "rows": score.rows, "metric": score.metric, "value": score.value, "also": also }),
+        )?;
         return Ok(Exit::Done);
     }
     let mut text = Table::new([("metric", Align::Left), ("value", Align::Right)]);

@@ -10,7 +10,9 @@ use serde_json::json;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  loopfit show model.safetensors\n  loopfit show model.safetensors --json")]
+#[command(
+    after_help = "Examples:\n  loopfit show model.safetensors\n  loopfit show model.safetensors --json"
+)]
 pub(crate) struct Arguments {
     /// The model file.
     model: PathBuf,
@@ -21,7 +23,10 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let network = model.parameters.network();
     let layout = network.layout();
     if global.json {
-        let tensors: Vec<_> = layout.iter().map(|v| json!({ "name": v.name, "shape": v.shape() })).collect();
+        let tensors: Vec<_> = layout
+            .iter()
+            .map(|v| json!({ "name": v.name, "shape": v.shape() }))
+            .collect();
         output::print_json(&json!({
             "network": network, "count": network.count(), "bounds": model.bounds, "likelihood": model.likelihood,
             "preprocessing": model.preprocessing, "provenance": model.provenance, "tensors": tensors,
@@ -29,43 +34,88 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let p = &model.provenance;
-    let mut about = Table::new([("", Align::Left), ("", Align::Left)]);
-    let inputs: Vec<String> = model.preprocessing.inputs().iter().map(describe_input).collect();
+    let mut about = Table::new([("part", Align::Left), ("what", Align::Left)]);
+    let inputs: Vec<String> = model
+        .preprocessing
+        .inputs()
+        .iter()
+        .map(describe_input)
+        .collect();
     let rows = [
         ("network", network.to_string()),
         ("cap B", p.budget.to_string()),
         ("likelihood", model.likelihood.name().to_string()),
         ("inputs", inputs.join(", ")),
-        ("target", model.preprocessing.target().map_or("none: a density of the inputs".to_string(), describe_target)),
-        ("coefficients within", format!("±{}", model.bounds.coefficient)),
-        ("outputs clipped at", format!("±{} in model units", model.bounds.output)),
-        ("fitted from", format!("{}, seed {}, by loopfit {}", p.source, p.seed, p.version)),
-        ("validation NLL", format!("{:.6} in model units", p.validation)),
+        (
+            "target",
+            model
+                .preprocessing
+                .target()
+                .map_or("none: a density of the inputs".to_string(), describe_target),
+        ),
+        (
+            "coefficients within",
+            format!("±{}", model.bounds.coefficient),
+        ),
+        (
+            "outputs clipped at",
+            format!("±{} in model units", model.bounds.output),
+        ),
+        (
+            "fitted from",
+            format!("{}, seed {}, by loopfit {}", p.source, p.seed, p.version),
+        ),
+        (
+            "validation NLL",
+            format!("{:.6} in model units", p.validation),
+        ),
     ];
     for (name, value) in rows {
         about.push([name.to_string(), value]);
     }
-    let mut tensors = Table::new([("tensor", Align::Left), ("shape", Align::Left), ("numbers", Align::Right)]);
+    let mut tensors = Table::new([
+        ("tensor", Align::Left),
+        ("shape", Align::Left),
+        ("numbers", Align::Right),
+    ]);
     for view in &layout {
         let shape: Vec<String> = view.shape().iter().map(usize::to_string).collect();
-        tensors.push([view.name.clone(), shape.join(" x "), view.size().to_string()]);
+        tensors.push([
+            view.name.clone(),
+            shape.join(" x "),
+            view.size().to_string(),
+        ]);
     }
-    tensors.push(["all".to_string(), String::new(), network.count().to_string()]);
+    tensors.push([
+        "all".to_string(),
+        String::new(),
+        network.count().to_string(),
+    ]);
     let color = output::color();
-    output::print(&format!("{}\n{}", about.to_terminal(color), tensors.to_terminal(color)))?;
+    output::print(&format!(
+        "{}\n{}",
+        about.to_terminal(color),
+        tensors.to_terminal(color)
+    ))?;
     Ok(Exit::Done)
 }
 
 fn describe_input(input: &Input) -> String {
     match input {
-        Input::Categorical { name, categories } => format!("{name} ({} categories)", categories.len()),
+        Input::Categorical { name, categories } => {
+            format!("{name} ({} categories)", categories.len())
+        }
         _ => input.name().to_string(),
     }
 }
 
 fn describe_target(target: &Target) -> String {
     match target {
-        Target::Response { name, mean, sd } => format!("{name} (mean {mean:.6}, standard deviation {sd:.6})"),
-        Target::Classes { name, classes } => format!("{name} (classes {})", classes.names().join(", ")),
+        Target::Response { name, mean, sd } => {
+            format!("{name} (mean {mean:.6}, standard deviation {sd:.6})")
+        }
+        Target::Classes { name, classes } => {
+            format!("{name} (classes {})", classes.names().join(", "))
+        }
     }
 }

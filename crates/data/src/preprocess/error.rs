@@ -26,6 +26,14 @@ pub enum PreprocessError {
         /// The first text and its line.
         first_text: String,
     },
+    /// Numbers where texts are needed.
+    #[error("column `{column}` must hold texts such as `{category}`, but holds numbers")]
+    NumberColumn {
+        /// The column.
+        column: String,
+        /// A category of the training rows.
+        category: String,
+    },
     /// A number that the model cannot take.
     #[error(
         "column `{column}` holds {value} in row {row} below the header, too far from the training rows to scale"

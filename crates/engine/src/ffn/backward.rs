@@ -53,7 +53,11 @@ impl<const Q: usize, const N: usize> Backward<'_, Q, N> {
             }
         }
         for t in (0..p.iterations).rev() {
-            keep(s, &mut self.g[((t + 1) * strips + strip) * Q..][..M * Q], &g);
+            keep(
+                s,
+                &mut self.g[((t + 1) * strips + strip) * Q..][..M * Q],
+                &g,
+            );
             let units = &self.params[p.units(p.block_at(t))];
             let range = (t * strips + strip) * p.r..(t * strips + strip + M) * p.r;
             g = block_backward(s, units, g, &self.h[range.clone()], &mut self.a[range]);
@@ -79,7 +83,11 @@ fn block_backward<S: Simd, const Q: usize, const M: usize>(
         for k in 0..Q {
             let w = s.splat(unit[Q + 1 + k]);
             for m in 0..M {
-                v[m] = if k == 0 { s.mul(w, g[m][k]) } else { s.fma(w, g[m][k], v[m]) };
+                v[m] = if k == 0 {
+                    s.mul(w, g[m][k])
+                } else {
+                    s.fma(w, g[m][k], v[m])
+                };
             }
         }
         for m in 0..M {

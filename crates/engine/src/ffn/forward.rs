@@ -61,7 +61,11 @@ impl<const Q: usize, const N: usize, const KEEP: bool> Forward<'_, Q, N, KEEP> {
             }
         }
         if KEEP {
-            keep(s, &mut self.z[(p.iterations * strips + strip) * Q..][..M * Q], &z);
+            keep(
+                s,
+                &mut self.z[(p.iterations * strips + strip) * Q..][..M * Q],
+                &z,
+            );
         }
         let output = &self.params[p.output()];
         let out = &mut self.out[strip * p.outputs..][..M * p.outputs];
@@ -123,7 +127,11 @@ fn block_forward<S: Simd, const Q: usize, const M: usize, const KEEP: bool>(
 
 /// Writes the states of `M` strips.
 #[inline(always)]
-pub(super) fn keep<S: Simd, const Q: usize, const M: usize>(s: S, to: &mut [Lane], z: &[[S::V; Q]; M]) {
+pub(super) fn keep<S: Simd, const Q: usize, const M: usize>(
+    s: S,
+    to: &mut [Lane],
+    z: &[[S::V; Q]; M],
+) {
     for (to, z) in to.chunks_exact_mut(Q).zip(z) {
         for (to, z) in to.iter_mut().zip(z) {
             s.store(to, *z);

@@ -23,7 +23,15 @@ impl Kernel for Forward<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let Self { p, params, x, out, z: kept_z, h: kept_h, keep } = self;
+        let Self {
+            p,
+            params,
+            x,
+            out,
+            z: kept_z,
+            h: kept_h,
+            keep,
+        } = self;
         let (d, q, r) = (p.d, p.q, p.r);
         let strips = x.len() / d;
         let mut z = vec![Lane::ZERO; N * q];
@@ -32,21 +40,52 @@ impl Kernel for Forward<'_> {
         for strip in (0..strips).step_by(N) {
             let m = N.min(strips - strip);
             let (z, next, h) = (&mut z[..m * q], &mut next[..m * q], &mut h[..m * r]);
-            let input = Rows { coefficients: &params[p.input()], stride: d + 1, offset: 0, width: d };
+            let input = Rows {
+                coefficients: &params[p.input()],
+                stride: d + 1,
+                offset: 0,
+                width: d,
+            };
             let bias = |k: usize| params[k * (d + 1) + d];
-            products(s, m, &input, &x[strip * d..][..m * d], z, |_, k| s.splat(bias(k)), |_, _, v| v);
+            products(
+                s,
+                m,
+                &input,
+                &x[strip * d..][..m * d],
+                z,
+                |_, k| s.splat(bias(k)),
+                |_, _, v| v,
+            );
             for t in 0..p.iterations {
                 let block = p.block_at(t);
                 let units = &params[p.units(block)];
-                let w1 = Rows { coefficients: units, stride: 2 * q + 1, offset: 0, width: q };
+                let w1 = Rows {
+                    coefficients: units,
+                    stride: 2 * q + 1,
+                    offset: 0,
+                    width: q,
+                };
                 let b1 = |j: usize| units[j * (2 * q + 1) + q];
                 let zero = s.splat(0.0);
-                products(s, m, &w1, z, h, |_, j| s.splat(b1(j)), |_, _, v| s.max(zero, v));
+                products(
+                    s,
+                    m,
+                    &w1,
+                    z,
+                    h,
+                    |_, j| s.splat(b1(j)),
+                    |_, _, v| s.max(zero, v),
+                );
                 if keep {
                     kept_z[(t * strips + strip) * q..][..m * q].copy_from_slice(z);
                     kept_h[(t * strips + strip) * r..][..m * r].copy_from_slice(h);
                 }
-                let w2 = Columns { coefficients: units, stride: 2 * q + 1, offset: q + 1, height: r };
+                let w2 = Columns {
+                    coefficients: units,
+                    stride: 2 * q + 1,
+                    offset: q + 1,
+                    height: r,
+                };
                 let b2 = &params[p.b2(block)];
                 let start = |i: usize, k: usize| s.add(s.load(&z[i * q + k]), s.splat(b2[k]));
                 products(s, m, &w2, h, next, start, |_, _, v| v);
@@ -56,9 +95,22 @@ impl Kernel for Forward<'_> {
                 kept_z[(p.iterations * strips + strip) * q..][..m * q].copy_from_slice(z);
             }
             let output = &params[p.output()];
-            let rows = Rows { coefficients: output, stride: q + 1, offset: 0, width: q };
+            let rows = Rows {
+                coefficients: output,
+                stride: q + 1,
+                offset: 0,
+                width: q,
+            };
             let out = &mut out[strip * p.outputs..][..m * p.outputs];
-            products(s, m, &rows, z, out, |_, c| s.splat(output[c * (q + 1) + q]), |_, _, v| v);
+            products(
+                s,
+                m,
+                &rows,
+                z,
+                out,
+                |_, c| s.splat(output[c * (q + 1) + q]),
+                |_, _, v| v,
+            );
         }
     }
 }
@@ -78,7 +130,14 @@ impl Kernel for Backward<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let Self { p, params, g_out, h, a, g: kept_g } = self;
+        let Self {
+            p,
+            params,
+            g_out,
+            h,
+            a,
+            g: kept_g,
+        } = self;
         let (q, r) = (p.q, p.r);
         let strips = g_out.len() / p.outputs;
         let zero = s.splat(0.0);
@@ -87,8 +146,12 @@ impl Kernel for Backward<'_> {
         for strip in (0..strips).step_by(N) {
             let m = N.min(strips - strip);
             let (g, next) = (&mut g[..m * q], &mut next[..m * q]);
-            let output =
-                Columns { coefficients: &params[p.output()], stride: q + 1, offset: 0, height: p.outputs };
+            let output = Columns {
+                coefficients: &params[p.output()],
+                stride: q + 1,
+                offset: 0,
+                height: p.outputs,
+            };
             let g_out = &g_out[strip * p.outputs..][..m * p.outputs];
             products(s, m, &output, g_out, g, |_, _| zero, |_, _, v| v);
             for t in (0..p.iterations).rev() {
@@ -96,13 +159,32 @@ impl Kernel for Backward<'_> {
                 let units = &params[p.units(p.block_at(t))];
                 let h = &h[(t * strips + strip) * r..][..m * r];
                 let a = &mut a[(t * strips + strip) * r..][..m * r];
-                let w2 = Rows { coefficients: units, stride: 2 * q + 1, offset: q + 1, width: q };
+                let w2 = Rows {
+                    coefficients: units,
+                    stride: 2 * q + 1,
+                    offset: q + 1,
+                    width: q,
+                };
                 // Starting a sum at -0 leaves its first term as it is, like a plain product.
-                let masked =
-                    |i: usize, j: usize, v: S::V| s.select_greater(s.load(&h[i * r + j]), zero, v, zero);
+                let masked = |i: usize, j: usize, v: S::V| {
+                    s.select_greater(s.load(&h[i * r + j]), zero, v, zero)
+                };
                 products(s, m, &w2, g, a, |_, _| s.splat(-0.0), masked);
-                let w1 = Columns { coefficients: units, stride: 2 * q + 1, offset: 0, height: r };
-                products(s, m, &w1, a, next, |i, k| s.load(&g[i * q + k]), |_, _, v| v);
+                let w1 = Columns {
+                    coefficients: units,
+                    stride: 2 * q + 1,
+                    offset: 0,
+                    height: r,
+                };
+                products(
+                    s,
+                    m,
+                    &w1,
+                    a,
+                    next,
+                    |i, k| s.load(&g[i * q + k]),
+                    |_, _, v| v,
+                );
                 g.copy_from_slice(next);
             }
             kept_g[strip * q..][..m * q].copy_from_slice(g);
@@ -184,7 +266,11 @@ fn products<S: Simd>(
             for strip in 0..m {
                 let mut sum = start(strip, i);
                 for j in 0..width {
-                    sum = s.fma(s.splat(matrix.at(i, j)), s.load(&from[strip * width + j]), sum);
+                    sum = s.fma(
+                        s.splat(matrix.at(i, j)),
+                        s.load(&from[strip * width + j]),
+                        sum,
+                    );
                 }
                 s.store(&mut to[strip * height + i], finish(strip, i, sum));
             }

@@ -24,23 +24,57 @@ pub(super) fn accumulate(
     let state = strips * q;
     let hidden = strips * r;
     let affine = |acc: &mut [Lane], grad: &[Lane], rows: usize, input: &[Lane], cols: usize| {
-        let out = Target { stride: cols + 1, first: 0, bias: cols, has_bias: true };
-        outer_product(level, acc, out, Factor::new(grad, rows), Factor::new(input, cols));
+        let out = Target {
+            stride: cols + 1,
+            first: 0,
+            bias: cols,
+            has_bias: true,
+        };
+        outer_product(
+            level,
+            acc,
+            out,
+            Factor::new(grad, rows),
+            Factor::new(input, cols),
+        );
     };
     affine(&mut acc[p.input()], &kept.g[..state], q, x, d);
     for block in 0..p.blocks {
-        let t = if p.blocks == 1 { 0..p.iterations } else { block..block + 1 };
+        let t = if p.blocks == 1 {
+            0..p.iterations
+        } else {
+            block..block + 1
+        };
         let (z, h) = (&kept.z[scale(&t, state)], &kept.h[scale(&t, hidden)]);
         let a = &kept.a[scale(&t, hidden)];
         let g = &kept.g[scale(&(t.start + 1..t.end + 1), state)];
-        let w1 = Target { stride: 2 * q + 1, first: 0, bias: q, has_bias: true };
-        let w2 = Target { stride: 2 * q + 1, first: q + 1, bias: q, has_bias: false };
+        let w1 = Target {
+            stride: 2 * q + 1,
+            first: 0,
+            bias: q,
+            has_bias: true,
+        };
+        let w2 = Target {
+            stride: 2 * q + 1,
+            first: q + 1,
+            bias: q,
+            has_bias: false,
+        };
         let units = &mut acc[p.units(block)];
         outer_product(level, units, w1, Factor::new(a, r), Factor::new(z, q));
         outer_product(level, units, w2, Factor::new(h, r), Factor::new(g, q));
-        level.run(SumRows { acc: &mut acc[p.b2(block)], rows: g });
+        level.run(SumRows {
+            acc: &mut acc[p.b2(block)],
+            rows: g,
+        });
     }
-    affine(&mut acc[p.output()], g_out, p.outputs, &kept.z[p.iterations * state..], q);
+    affine(
+        &mut acc[p.output()],
+        g_out,
+        p.outputs,
+        &kept.z[p.iterations * state..],
+        q,
+    );
 }
 
 fn scale(range: &Range<usize>, by: usize) -> Range<usize> {
@@ -131,7 +165,13 @@ impl<const J: usize, const K: usize, const BIAS: bool> Kernel for Tile<'_, J, K,
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let Self { acc, out, left, right, at: (j, k) } = self;
+        let Self {
+            acc,
+            out,
+            left,
+            right,
+            at: (j, k),
+        } = self;
         let zero = s.splat(0.0);
         let (mut sums, mut biases) = ([[zero; K]; J], [zero; J]);
         for row in 0..J {
@@ -143,7 +183,10 @@ impl<const J: usize, const K: usize, const BIAS: bool> Kernel for Tile<'_, J, K,
                 biases[row] = s.load(&acc[line + out.bias]);
             }
         }
-        let vectors = left.lines.chunks_exact(left.width).zip(right.lines.chunks_exact(right.width));
+        let vectors = left
+            .lines
+            .chunks_exact(left.width)
+            .zip(right.lines.chunks_exact(right.width));
         for (left, right) in vectors {
             let (left, right) = (&left[j..][..J], &right[k..][..K]);
             let mut columns = [zero; K];

@@ -71,17 +71,29 @@ impl Packing {
     /// `order[i]` is the place in the model's layout of packed coefficient `i`.
     fn order(&self, network: &Network) -> Vec<usize> {
         let layout = network.layout();
-        let at = |name: &str| layout.get(name).map_or_else(|| unreachable!("FFN layout has {name}"), |v| v.offset);
-        let mut order = Vec::with_capacity(self.len());
-        let rows = |order: &mut Vec<usize>, weight: usize, bias: usize, rows: usize, cols: usize| {
-            for row in 0..rows {
-                order.extend((0..cols).map(|col| weight + row * cols + col));
-                order.push(bias + row);
-            }
+        let at = |name: &str| {
+            layout
+                .get(name)
+                .map_or_else(|| unreachable!("FFN layout has {name}"), |v| v.offset)
         };
-        rows(&mut order, at("input.weight"), at("input.bias"), self.q, self.d);
+        let mut order = Vec::with_capacity(self.len());
+        let rows =
+            |order: &mut Vec<usize>, weight: usize, bias: usize, rows: usize, cols: usize| {
+                for row in 0..rows {
+                    order.extend((0..cols).map(|col| weight + row * cols + col));
+                    order.push(bias + row);
+                }
+            };
+        rows(
+            &mut order,
+            at("input.weight"),
+            at("input.bias"),
+            self.q,
+            self.d,
+        );
         for block in 0..self.blocks {
-            let [w1, b1, w2, b2] = ["w1", "b1", "w2", "b2"].map(|n| at(&format!("block.{block}.{n}")));
+            let [w1, b1, w2, b2] =
+                ["w1", "b1", "w2", "b2"].map(|n| at(&format!("block.{block}.{n}")));
             for j in 0..self.r {
                 order.extend((0..self.q).map(|k| w1 + j * self.q + k));
                 order.push(b1 + j);
@@ -89,7 +101,13 @@ impl Packing {
             }
             order.extend((0..self.q).map(|k| b2 + k));
         }
-        rows(&mut order, at("output.weight"), at("output.bias"), self.outputs, self.q);
+        rows(
+            &mut order,
+            at("output.weight"),
+            at("output.bias"),
+            self.outputs,
+            self.q,
+        );
         order
     }
 

@@ -37,7 +37,11 @@ impl RowPredictor {
                 for line in 0..lines {
                     blocks.push(Lane(std::array::from_fn(|lane| {
                         let j = line * LANES + lane;
-                        if j < p.r { units[j * (2 * p.q + 1) + i] } else { 0.0 }
+                        if j < p.r {
+                            units[j * (2 * p.q + 1) + i]
+                        } else {
+                            0.0
+                        }
                     })));
                 }
             }
@@ -57,7 +61,11 @@ impl RowPredictor {
 
     /// Outputs for one row, before clipping.
     pub fn predict(&mut self, x: &[f32], out: &mut [f32]) {
-        assert_eq!((x.len(), out.len()), (self.p.d, self.p.outputs), "row and output lengths");
+        assert_eq!(
+            (x.len(), out.len()),
+            (self.p.d, self.p.outputs),
+            "row and output lengths"
+        );
         affine(&self.input, x, &mut self.z);
         let level = self.level;
         match self.p.q {
@@ -78,7 +86,10 @@ impl RowPredictor {
 /// `to = W x + b`, rows of `W` each followed by their bias.
 fn affine(rows: &[f32], x: &[f32], to: &mut [f32]) {
     for (row, to) in rows.chunks_exact(x.len() + 1).zip(to) {
-        *to = row.iter().zip(x).fold(row[x.len()], |sum, (w, x)| sum + w * x);
+        *to = row
+            .iter()
+            .zip(x)
+            .fold(row[x.len()], |sum, (w, x)| sum + w * x);
     }
 }
 
@@ -90,7 +101,13 @@ impl<const Q: usize> Kernel for Iterate<'_, Q> {
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let RowPredictor { p, blocks, b2, z: state, .. } = self.0;
+        let RowPredictor {
+            p,
+            blocks,
+            b2,
+            z: state,
+            ..
+        } = self.0;
         let lines = p.r.div_ceil(LANES);
         let zero = s.splat(0.0);
         let mut z: [f32; Q] = std::array::from_fn(|k| state[k]);
@@ -125,7 +142,14 @@ impl Kernel for IterateAny<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let RowPredictor { p, blocks, b2, z, h, .. } = self.0;
+        let RowPredictor {
+            p,
+            blocks,
+            b2,
+            z,
+            h,
+            ..
+        } = self.0;
         let (q, lines) = (p.q, h.len());
         for t in 0..p.iterations {
             let block = p.block_at(t);

@@ -28,7 +28,9 @@ fn likelihood(kind: usize, d: usize) -> Likelihood {
 
 /// Random samples whose targets suit the likelihood.
 fn samples(likelihood: Likelihood, d: usize, n: usize, stream: Stream) -> Samples {
-    let x = (0..n * d).map(|i| stream.uniform(i as u64) as f32).collect();
+    let x = (0..n * d)
+        .map(|i| stream.uniform(i as u64) as f32)
+        .collect();
     let y = stream.child("y");
     let y = (0..n as u64).map(|i| match likelihood {
         Likelihood::Bernoulli(_) => y.below(i, 2) as f32,
@@ -43,17 +45,31 @@ fn start(network: &Network, stream: Stream) -> Parameters {
 }
 
 /// Average negative log-likelihood in f64, straight from the definitions, clipped at `bound`.
-fn loss(network: &Network, values: &[f64], likelihood: Likelihood, samples: &Samples, bound: f64) -> f64 {
+fn loss(
+    network: &Network,
+    values: &[f64],
+    likelihood: Likelihood,
+    samples: &Samples,
+    bound: f64,
+) -> f64 {
     let at = |x: &[f64]| -> Vec<f64> {
-        reference::forward_values(network, values, x).iter().map(|f| f.clamp(-bound, bound)).collect()
+        reference::forward_values(network, values, x)
+            .iter()
+            .map(|f| f.clamp(-bound, bound))
+            .collect()
     };
     let rows = samples.x().chunks(samples.d());
-    let outputs: Vec<f64> =
-        rows.flat_map(|row| at(&row.iter().map(|v| f64::from(*v)).collect::<Vec<_>>())).collect();
+    let outputs: Vec<f64> = rows
+        .flat_map(|row| at(&row.iter().map(|v| f64::from(*v)).collect::<Vec<_>>()))
+        .collect();
     let y: Vec<f64> = samples.y().iter().map(|v| f64::from(*v)).collect();
     match likelihood {
         Likelihood::Energy(energy) => {
-            let nodes: Vec<f64> = energy.node_points().chunks(energy.d()).flat_map(&at).collect();
+            let nodes: Vec<f64> = energy
+                .node_points()
+                .chunks(energy.d())
+                .flat_map(&at)
+                .collect();
             energy.average_nll(&outputs, &nodes).unwrap()
         }
         other => other.average_nll(&outputs, &y).unwrap(),
@@ -61,8 +77,17 @@ fn loss(network: &Network, values: &[f64], likelihood: Likelihood, samples: &Sam
 }
 
 /// The engine's gradient in the model's order.
-fn gradient(parameters: &Parameters, likelihood: Likelihood, samples: &Samples, bound: f32, level: Level) -> Vec<f32> {
-    let bounds = Bounds { output: bound, ..Bounds::default() };
+fn gradient(
+    parameters: &Parameters,
+    likelihood: Likelihood,
+    samples: &Samples,
+    bound: f32,
+    level: Level,
+) -> Vec<f32> {
+    let bounds = Bounds {
+        output: bound,
+        ..Bounds::default()
+    };
     crate::gradient::gradient(parameters, likelihood, bounds, samples, level)
 }
 

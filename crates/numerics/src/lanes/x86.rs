@@ -72,25 +72,43 @@ unsafe fn sum8(v: __m256) -> f32 {
 
 #[inline(always)]
 unsafe fn pair8(a: __m512, b: __m512) -> __m512 {
-    unsafe { _mm512_add_ps(_mm512_shuffle_f32x4::<0x44>(a, b), _mm512_shuffle_f32x4::<0xEE>(a, b)) }
+    unsafe {
+        _mm512_add_ps(
+            _mm512_shuffle_f32x4::<0x44>(a, b),
+            _mm512_shuffle_f32x4::<0xEE>(a, b),
+        )
+    }
 }
 
 #[inline(always)]
 unsafe fn pair4(a: __m512, b: __m512) -> __m512 {
-    unsafe { _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xDD>(a, b)) }
+    unsafe {
+        _mm512_add_ps(
+            _mm512_shuffle_f32x4::<0x88>(a, b),
+            _mm512_shuffle_f32x4::<0xDD>(a, b),
+        )
+    }
 }
 
 #[inline(always)]
 unsafe fn pair2(a: __m512, b: __m512) -> __m512 {
     unsafe {
         let (a, b) = (_mm512_castps_pd(a), _mm512_castps_pd(b));
-        _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)))
+        _mm512_add_ps(
+            _mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
+            _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)),
+        )
     }
 }
 
 #[inline(always)]
 unsafe fn pair1(a: __m512, b: __m512) -> __m512 {
-    unsafe { _mm512_add_ps(_mm512_shuffle_ps::<0x88>(a, b), _mm512_shuffle_ps::<0xDD>(a, b)) }
+    unsafe {
+        _mm512_add_ps(
+            _mm512_shuffle_ps::<0x88>(a, b),
+            _mm512_shuffle_ps::<0xDD>(a, b),
+        )
+    }
 }
 
 #[inline(always)]
@@ -167,7 +185,12 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn sums(self, v: [__m512; LANES]) -> __m512 {
         // The order of the inputs is the one that leaves sum i in lane i.
-        unsafe { pair1(pair2(four(&v, 0), four(&v, 1)), pair2(four(&v, 2), four(&v, 3))) }
+        unsafe {
+            pair1(
+                pair2(four(&v, 0), four(&v, 1)),
+                pair2(four(&v, 2), four(&v, 3)),
+            )
+        }
     }
 }
 

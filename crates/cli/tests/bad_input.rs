@@ -1,0 +1,464 @@
+//! Wrong inputs: one clear sentence, the right exit code, nothing left behind.
+
+mod common;
+use common::{Place, classes_csv, regression_csv};
+
+/// What is wrong, the command line, the exit code, and words that the sentence must have.
+type Case = (&'static str, &'static str, i32, &'static [&'static str]);
+
+const CASES: &[Case] = &[
+    // Command lines.
+    (
+        "no command that exists",
+        "frobnicate",
+        2,
+        &["unrecognized subcommand"],
+    ),
+    ("no budget", "fit good.csv --target y", 2, &["--budget"]),
+    (
+        "budget of zero",
+        "fit good.csv --target y --budget 0",
+        2,
+        &["at least 1"],
+    ),
+    (
+        "budget that is no number",
+        "budget --dim 2 --budget many",
+        2,
+        &["invalid digit"],
+    ),
+    (
+        "unknown simulation",
+        "compare sim:dumps --budget 64",
+        2,
+        &["dumps", "bumps"],
+    ),
+    (
+        "shape without T",
+        "compare sim:bumps --budget 128 --shape loop=4,11",
+        2,
+        &["loop=4,11,16"],
+    ),
+    ("unknown shell", "completions tcl", 2, &["tcl"]),
+    (
+        "no seeds",
+        "compare sim:bumps --budget 64 --seeds 0",
+        2,
+        &["at least 1"],
+    ),
+    // What was asked does not fit.
+    (
+        "budget too small for the data",
+        "fit good.csv --target y --budget 7 -o out",
+        3,
+        &["budget 7", "the smallest needs"],
+    ),
+    (
+        "budget too small",
+        "budget --dim 5 --budget 11",
+        3,
+        &["11", "12"],
+    ),
+    (
+        "shape over the cap",
+        "compare sim:bumps --budget 64 --shape loop=4,11,16",
+        3,
+        &["120", "64"],
+    ),
+    (
+        "too few updates",
+        "fit good.csv --target y --budget 64 --updates 3 -o out",
+        3,
+        &["3 updates", "at least"],
+    ),
+    (
+        "a noise model for classes",
+        "fit classes.csv --target label --budget 64 --likelihood laplace -o out",
+        3,
+        &["laplace", "classification"],
+    ),
+    (
+        "output in no directory",
+        "fit good.csv --target y --budget 64 -o none/out",
+        3,
+        &["none", "create it"],
+    ),
+    (
+        "output is a directory",
+        "fit good.csv --target y --budget 64 -o .",
+        3,
+        &["directory"],
+    ),
+    // Tables.
+    (
+        "no such file",
+        "fit missing.csv --target y --budget 64 -o out",
+        3,
+        &["missing.csv"],
+    ),
+    (
+        "empty file",
+        "fit empty.csv --target y --budget 64 -o out",
+        3,
+        &["empty.csv", "empty"],
+    ),
+    (
+        "header only",
+        "fit header.csv --target y --budget 64 -o out",
+        3,
+        &["header.csv"],
+    ),
+    (
+        "ragged row",
+        "fit ragged.csv --target y --budget 64 -o out",
+        3,
+        &["line 4"],
+    ),
+    (
+        "duplicate header",
+        "fit twice.csv --target y --budget 64 -o out",
+        3,
+        &["`a`"],
+    ),
+    (
+        "not UTF-8",
+        "fit latin.csv --target y --budget 64 -o out",
+        3,
+        &["UTF-8"],
+    ),
+    (
+        "unclosed quote",
+        "fit quote.csv --target y --budget 64 -o out",
+        3,
+        &["quote"],
+    ),
+    (
+        "truncated gzip",
+        "fit cut.csv.gz --target y --budget 64 -o out",
+        3,
+        &["cut.csv.gz"],
+    ),
+    (
+        "infinite value",
+        "fit infinite.csv --target y --budget 64 -o out",
+        3,
+        &["line"],
+    ),
+    (
+        "a directory",
+        "fit . --target y --budget 64 -o out",
+        3,
+        &["directory"],
+    ),
+    // Targets and inputs.
+    (
+        "no such column",
+        "fit good.csv --target z --budget 64 -o out",
+        3,
+        &["`z`", "kind"],
+    ),
+    (
+        "no target and no density",
+        "fit good.csv --budget 64 -o out",
+        3,
+        &["--target"],
+    ),
+    (
+        "missing target",
+        "fit hole.csv --target y --budget 64 -o out",
+        3,
+        &["`y`", "row"],
+    ),
+    (
+        "NaN target",
+        "fit nan.csv --target y --budget 64 -o out",
+        3,
+        &["`y`", "row"],
+    ),
+    (
+        "zero variance",
+        "fit flat.csv --target y --budget 64 -o out",
+        3,
+        &["`y`"],
+    ),
+    (
+        "one class only",
+        "fit oneclass.csv --target y --budget 64 -o out",
+        3,
+        &["every row"],
+    ),
+    (
+        "a class with one row",
+        "fit rare.csv --target label --budget 64 -o out",
+        3,
+        &["rare"],
+    ),
+    (
+        "text target, regression asked",
+        "fit classes.csv --target label --task regression --budget 64 -o out",
+        3,
+        &["label"],
+    ),
+    (
+        "no usable input",
+        "fit constant.csv --target y --budget 64 -o out",
+        3,
+        &["input"],
+    ),
+    (
+        "too few rows",
+        "fit tiny.csv --target y --budget 64 -o out",
+        3,
+        &["row"],
+    ),
+    (
+        "unknown column to ignore",
+        "fit good.csv --target y --ignore q --budget 64 -o out",
+        3,
+        &["`q`"],
+    ),
+    (
+        "a density of texts",
+        "fit classes.csv --task density --budget 64 -o out",
+        3,
+        &["label"],
+    ),
+    // Models.
+    (
+        "no such model",
+        "show missing.safetensors",
+        3,
+        &["missing.safetensors"],
+    ),
+    (
+        "truncated model",
+        "show cut.safetensors",
+        3,
+        &["cut.safetensors"],
+    ),
+    (
+        "wrong magic",
+        "show good.csv",
+        3,
+        &["good.csv", "safetensors"],
+    ),
+    (
+        "empty model",
+        "predict empty.csv good.csv",
+        3,
+        &["empty.csv"],
+    ),
+    (
+        "altered model",
+        "show altered.safetensors",
+        3,
+        &["altered.safetensors"],
+    ),
+    (
+        "missing column",
+        "predict m.safetensors nob.csv -o out",
+        3,
+        &["`b`"],
+    ),
+    (
+        "text in a numeric column",
+        "predict m.safetensors text.csv -o out",
+        3,
+        &["`b`", "oops"],
+    ),
+    (
+        "numbers in a text column",
+        "predict m.safetensors numbers.csv -o out",
+        3,
+        &["`kind`"],
+    ),
+    (
+        "score without the target",
+        "score m.safetensors notarget.csv",
+        3,
+        &["`y`"],
+    ),
+    (
+        "score with an unknown class",
+        "score c.safetensors newclass.csv",
+        3,
+        &["strange"],
+    ),
+    (
+        "samples of a regression",
+        "sample m.safetensors -n 5",
+        3,
+        &["density"],
+    ),
+];
+
+fn prepare() -> Place {
+    let place = Place::new();
+    let good = regression_csv(60);
+    let classes = classes_csv(60);
+    let lines: Vec<&str> = good.lines().collect();
+    let with_target = |value: &dyn Fn(usize) -> String| {
+        let rows = lines[1..]
+            .iter()
+            .enumerate()
+            .map(|(i, l)| format!("{},{}\n", l.rsplit_once(',').unwrap().0, value(i)));
+        format!("{}\n{}", lines[0], rows.collect::<String>())
+    };
+    place
+        .write("good.csv", &good)
+        .write("classes.csv", &classes)
+        .write("empty.csv", "")
+        .write("header.csv", "a,b,y\n")
+        .write("ragged.csv", "a,b,y\n1,2,3\n4,5,6\n7,8\n")
+        .write("twice.csv", "a,a,y\n1,2,3\n4,5,6\n")
+        .write("latin.csv", b"a,b,y\n1,caf\xe9,3\n")
+        .write("quote.csv", "a,b,y\n1,\"open,3\n4,5,6\n")
+        .write("infinite.csv", "a,b,y\n1,2,3\n4,inf,6\n7,8,9\n")
+        .write(
+            "hole.csv",
+            with_target(&|i| {
+                if i == 17 {
+                    String::new()
+                } else {
+                    i.to_string()
+                }
+            }),
+        )
+        .write(
+            "nan.csv",
+            with_target(&|i| {
+                if i == 17 {
+                    "nan".to_string()
+                } else {
+                    i.to_string()
+                }
+            }),
+        )
+        .write("flat.csv", with_target(&|_| "2.5".to_string()))
+        .write("oneclass.csv", with_target(&|_| "yes".to_string()))
+        .write("rare.csv", format!("{classes}0.5;0.25;rare\n"))
+        .write(
+            "constant.csv",
+            format!(
+                "a,y\n{}",
+                (0..40).map(|i| format!("1,{i}\n")).collect::<String>()
+            ),
+        )
+        .write("tiny.csv", "a,y\n1,2\n2,3\n")
+        .write("nob.csv", "a,kind\n0.1,red\n")
+        .write("text.csv", "a,b,kind\n0.1,0.2,red\n0.1,oops,red\n")
+        .write("numbers.csv", "a,b,kind\n0.1,0.2,7\n0.1,0.3,8\n")
+        .write("notarget.csv", "a,b,kind\n0.1,0.2,red\n")
+        .write("newclass.csv", "a;b;label\n0.1;0.2;strange\n");
+    let gzip = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x4b, 0xd4, 0x49];
+    place.write("cut.csv.gz", gzip);
+    place.ok("fit good.csv --target y --budget 40 --updates 160 -o m.safetensors");
+    place.ok("fit classes.csv --target label --budget 40 --updates 160 -o c.safetensors");
+    let model = place.read("m.safetensors");
+    place.write("cut.safetensors", &model[..model.len() / 2]);
+    let altered = String::from_utf8_lossy(&model[8..]).contains("\"sd\\\":");
+    assert!(altered, "the metadata holds the preprocessing");
+    let mut text = model.clone();
+    let at = text.windows(6).position(|w| w == b"\\\"sd\\\"").unwrap();
+    text[at + 2] = b'z';
+    place.write("altered.safetensors", text);
+    place
+}
+
+#[test]
+fn every_wrong_input_gets_one_sentence_and_its_exit_code() {
+    let place = prepare();
+    let before = place.files();
+    let mut wrong = Vec::new();
+    for (what, arguments, code, words) in CASES {
+        let output = place.run(arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        let sentence = said.lines().filter(|l| l.starts_with("error: ")).count() == 1;
+        let words_there = words.iter().all(|w| said.contains(w));
+        if output.status.code() != Some(*code)
+            || !sentence
+            || !words_there
+            || said.contains("panicked")
+        {
+            wrong.push(format!(
+                "{what}: `{arguments}` gave {:?} and\n{said}",
+                output.status.code()
+            ));
+        }
+        // Usage errors add a hint; bad input is one line.
+        if *code == 3
+            && said
+                .lines()
+                .filter(|l| !l.is_empty())
+                .last()
+                .is_some_and(|l| !l.starts_with("error: "))
+        {
+            wrong.push(format!("{what}: the error is not the last word:\n{said}"));
+        }
+        if !output.stdout.is_empty() {
+            wrong.push(format!("{what}: printed a result"));
+        }
+        if place.files() != before {
+            wrong.push(format!("{what}: left {:?} behind", place.files()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_closed_pipe_is_success() {
+    use std::process::{Command, Stdio};
+    let place = Place::new();
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("loopfit"))
+        .args(["budget", "--dim", "1", "--budget", "4000"])
+        .current_dir(place.path(""))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Ctrl-C in the middle of a search: exit code 130, no model, no temporary file.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_nothing_behind() {
+    use std::process::{Command, Stdio};
+    let place = Place::new();
+    place.write("data.csv", regression_csv(300));
+    let before = place.files();
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("loopfit"))
+        .args(
+            "fit data.csv --target y --budget 1000 --updates 2000000000 -o m.safetensors"
+                .split(' '),
+        )
+        .current_dir(place.path(""))
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The notes on the data come before the search; then it is running.
+    let mut said = String::new();
+    let mut reader = std::io::BufReader::new(child.stderr.take().unwrap());
+    while !said.contains("training and") {
+        assert!(
+            std::io::BufRead::read_line(&mut reader, &mut said).unwrap() > 0,
+            "{said}"
+        );
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(place.files(), before);
+}

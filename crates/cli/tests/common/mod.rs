@@ -1,0 +1,94 @@
+//! Running the binary in a directory of its own.
+#![allow(dead_code)] // each test file uses a part
+
+use assert_cmd::Command;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use tempfile::TempDir;
+
+/// A directory that goes away with its test.
+pub(crate) struct Place(TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
+        std::fs::write(self.path(name), content).unwrap();
+        self
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    /// Names of all files, sorted.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.path()).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Runs `loopfit` here, arguments separated by spaces.
+    pub(crate) fn run(&self, arguments: &str) -> Output {
+        command(self.0.path(), arguments).output().unwrap()
+    }
+
+    /// Runs and expects success; standard output.
+    pub(crate) fn ok(&self, arguments: &str) -> String {
+        let output = self.run(arguments);
+        assert!(
+            output.status.success(),
+            "{arguments}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs and expects success; standard output as JSON.
+    pub(crate) fn json(&self, arguments: &str) -> serde_json::Value {
+        serde_json::from_str(&self.ok(&format!("{arguments} --json"))).unwrap()
+    }
+}
+
+pub(crate) fn command(directory: &Path, arguments: &str) -> Command {
+    let mut command = Command::cargo_bin("loopfit").unwrap();
+    command
+        .current_dir(directory)
+        .env("NO_COLOR", "1")
+        .args(arguments.split_whitespace());
+    command
+}
+
+/// `y = 3 a - 2 b + 1`, with a category that shifts it.
+pub(crate) fn regression_csv(rows: usize) -> String {
+    let mut csv = "a,b,kind,y\n".to_string();
+    for i in 0..rows {
+        let (a, b) = ((i * 37 % 101) as f64 / 101.0, (i * 53 % 97) as f64 / 97.0);
+        let kind = ["red", "green", "blue"][i % 3];
+        csv += &format!(
+            "{a},{b},{kind},{}\n",
+            3.0 * a - 2.0 * b + 1.0 + (i % 3) as f64
+        );
+    }
+    csv
+}
+
+/// Three classes along `a`.
+pub(crate) fn classes_csv(rows: usize) -> String {
+    let mut csv = "a;b;label\n".to_string();
+    for i in 0..rows {
+        let (a, b) = ((i * 37 % 101) as f64 / 101.0, (i * 53 % 97) as f64 / 97.0);
+        let label = ["low", "middle", "high"][(a * 2.999) as usize];
+        csv += &format!("{a};{b};{label}\n");
+    }
+    csv
+}
