@@ -6,290 +6,61 @@ use common::{Place, classes_csv, regression_csv};
 /// What is wrong, the command line, the exit code, and words that the sentence must have.
 type Case = (&'static str, &'static str, i32, &'static [&'static str]);
 
+#[rustfmt::skip]
 const CASES: &[Case] = &[
     // Command lines.
-    (
-        "no command that exists",
-        "frobnicate",
-        2,
-        &["unrecognized subcommand"],
-    ),
+    ("no command that exists", "frobnicate", 2, &["unrecognized subcommand"]),
     ("no budget", "fit good.csv --target y", 2, &["--budget"]),
-    (
-        "budget of zero",
-        "fit good.csv --target y --budget 0",
-        2,
-        &["at least 1"],
-    ),
-    (
-        "budget that is no number",
-        "budget --dim 2 --budget many",
-        2,
-        &["invalid digit"],
-    ),
-    (
-        "unknown simulation",
-        "compare sim:dumps --budget 64",
-        2,
-        &["dumps", "bumps"],
-    ),
-    (
-        "shape without T",
-        "compare sim:bumps --budget 128 --shape loop=4,11",
-        2,
-        &["loop=4,11,16"],
-    ),
+    ("budget of zero", "fit good.csv --target y --budget 0", 2, &["at least 1"]),
+    ("budget that is no number", "budget --dim 2 --budget many", 2, &["invalid digit"]),
+    ("unknown simulation", "compare sim:dumps --budget 64", 2, &["dumps", "bumps"]),
+    ("shape without T", "compare sim:bumps --budget 128 --shape loop=4,11", 2, &["loop=4,11,16"]),
     ("unknown shell", "completions tcl", 2, &["tcl"]),
-    (
-        "no seeds",
-        "compare sim:bumps --budget 64 --seeds 0",
-        2,
-        &["at least 1"],
-    ),
+    ("no seeds", "compare sim:bumps --budget 64 --seeds 0", 2, &["at least 1"]),
     // What was asked does not fit.
-    (
-        "budget too small for the data",
-        "fit good.csv --target y --budget 7 -o out",
-        3,
-        &["budget 7", "the smallest needs"],
-    ),
-    (
-        "budget too small",
-        "budget --dim 5 --budget 11",
-        3,
-        &["11", "12"],
-    ),
-    (
-        "shape over the cap",
-        "compare sim:bumps --budget 64 --shape loop=4,11,16",
-        3,
-        &["120", "64"],
-    ),
-    (
-        "too few updates",
-        "fit good.csv --target y --budget 64 --updates 3 -o out",
-        3,
-        &["3 updates", "at least"],
-    ),
-    (
-        "a noise model for classes",
-        "fit classes.csv --target label --budget 64 --likelihood laplace -o out",
-        3,
-        &["laplace", "classification"],
-    ),
-    (
-        "output in no directory",
-        "fit good.csv --target y --budget 64 -o none/out",
-        3,
-        &["none", "create it"],
-    ),
-    (
-        "output is a directory",
-        "fit good.csv --target y --budget 64 -o .",
-        3,
-        &["directory"],
-    ),
+    ("budget too small for the data", "fit good.csv --target y --budget 7 -o out", 3, &["budget 7", "the smallest needs"]),
+    ("budget too small", "budget --dim 5 --budget 11", 3, &["11", "12"]),
+    ("shape over the cap", "compare sim:bumps --budget 64 --shape loop=4,11,16", 3, &["120", "64"]),
+    ("too few updates", "fit good.csv --target y --budget 64 --updates 3 -o out", 3, &["3 updates", "at least"]),
+    ("a noise model for classes", "fit classes.csv --target label --budget 64 --likelihood laplace -o out", 3, &["laplace", "classification"]),
+    ("output in no directory", "fit good.csv --target y --budget 64 -o none/out", 3, &["none", "create it"]),
+    ("output is a directory", "fit good.csv --target y --budget 64 -o .", 3, &["directory"]),
     // Tables.
-    (
-        "no such file",
-        "fit missing.csv --target y --budget 64 -o out",
-        3,
-        &["missing.csv"],
-    ),
-    (
-        "empty file",
-        "fit empty.csv --target y --budget 64 -o out",
-        3,
-        &["empty.csv", "empty"],
-    ),
-    (
-        "header only",
-        "fit header.csv --target y --budget 64 -o out",
-        3,
-        &["header.csv"],
-    ),
-    (
-        "ragged row",
-        "fit ragged.csv --target y --budget 64 -o out",
-        3,
-        &["line 4"],
-    ),
-    (
-        "duplicate header",
-        "fit twice.csv --target y --budget 64 -o out",
-        3,
-        &["`a`"],
-    ),
-    (
-        "not UTF-8",
-        "fit latin.csv --target y --budget 64 -o out",
-        3,
-        &["UTF-8"],
-    ),
-    (
-        "unclosed quote",
-        "fit quote.csv --target y --budget 64 -o out",
-        3,
-        &["quote"],
-    ),
-    (
-        "truncated gzip",
-        "fit cut.csv.gz --target y --budget 64 -o out",
-        3,
-        &["cut.csv.gz"],
-    ),
-    (
-        "infinite value",
-        "fit infinite.csv --target y --budget 64 -o out",
-        3,
-        &["line"],
-    ),
-    (
-        "a directory",
-        "fit . --target y --budget 64 -o out",
-        3,
-        &["directory"],
-    ),
+    ("no such file", "fit missing.csv --target y --budget 64 -o out", 3, &["missing.csv"]),
+    ("empty file", "fit empty.csv --target y --budget 64 -o out", 3, &["empty.csv", "empty"]),
+    ("header only", "fit header.csv --target y --budget 64 -o out", 3, &["header.csv"]),
+    ("ragged row", "fit ragged.csv --target y --budget 64 -o out", 3, &["line 4"]),
+    ("duplicate header", "fit twice.csv --target y --budget 64 -o out", 3, &["`a`"]),
+    ("not UTF-8", "fit latin.csv --target y --budget 64 -o out", 3, &["UTF-8"]),
+    ("unclosed quote", "fit quote.csv --target y --budget 64 -o out", 3, &["quote"]),
+    ("truncated gzip", "fit cut.csv.gz --target y --budget 64 -o out", 3, &["cut.csv.gz"]),
+    ("infinite value", "fit infinite.csv --target y --budget 64 -o out", 3, &["line"]),
+    ("a directory", "fit . --target y --budget 64 -o out", 3, &["directory"]),
     // Targets and inputs.
-    (
-        "no such column",
-        "fit good.csv --target z --budget 64 -o out",
-        3,
-        &["`z`", "kind"],
-    ),
-    (
-        "no target and no density",
-        "fit good.csv --budget 64 -o out",
-        3,
-        &["--target"],
-    ),
-    (
-        "missing target",
-        "fit hole.csv --target y --budget 64 -o out",
-        3,
-        &["`y`", "row"],
-    ),
-    (
-        "NaN target",
-        "fit nan.csv --target y --budget 64 -o out",
-        3,
-        &["`y`", "row"],
-    ),
-    (
-        "zero variance",
-        "fit flat.csv --target y --budget 64 -o out",
-        3,
-        &["`y`"],
-    ),
-    (
-        "one class only",
-        "fit oneclass.csv --target y --budget 64 -o out",
-        3,
-        &["every row"],
-    ),
-    (
-        "a class with one row",
-        "fit rare.csv --target label --budget 64 -o out",
-        3,
-        &["rare"],
-    ),
-    (
-        "text target, regression asked",
-        "fit classes.csv --target label --task regression --budget 64 -o out",
-        3,
-        &["label"],
-    ),
-    (
-        "no usable input",
-        "fit constant.csv --target y --budget 64 -o out",
-        3,
-        &["input"],
-    ),
-    (
-        "too few rows",
-        "fit tiny.csv --target y --budget 64 -o out",
-        3,
-        &["row"],
-    ),
-    (
-        "unknown column to ignore",
-        "fit good.csv --target y --ignore q --budget 64 -o out",
-        3,
-        &["`q`"],
-    ),
-    (
-        "a density of texts",
-        "fit classes.csv --task density --budget 64 -o out",
-        3,
-        &["label"],
-    ),
+    ("no such column", "fit good.csv --target z --budget 64 -o out", 3, &["`z`", "kind"]),
+    ("no target and no density", "fit good.csv --budget 64 -o out", 3, &["--target"]),
+    ("missing target", "fit hole.csv --target y --budget 64 -o out", 3, &["`y`", "row"]),
+    ("NaN target", "fit nan.csv --target y --budget 64 -o out", 3, &["`y`", "row"]),
+    ("zero variance", "fit flat.csv --target y --budget 64 -o out", 3, &["`y`"]),
+    ("one class only", "fit oneclass.csv --target y --budget 64 -o out", 3, &["every row"]),
+    ("a class with one row", "fit rare.csv --target label --budget 64 -o out", 3, &["rare"]),
+    ("text target, regression asked", "fit classes.csv --target label --task regression --budget 64 -o out", 3, &["label"]),
+    ("no usable input", "fit constant.csv --target y --budget 64 -o out", 3, &["input"]),
+    ("too few rows", "fit tiny.csv --target y --budget 64 -o out", 3, &["row"]),
+    ("unknown column to ignore", "fit good.csv --target y --ignore q --budget 64 -o out", 3, &["`q`"]),
+    ("a density of texts", "fit classes.csv --task density --budget 64 -o out", 3, &["label"]),
     // Models.
-    (
-        "no such model",
-        "show missing.safetensors",
-        3,
-        &["missing.safetensors"],
-    ),
-    (
-        "truncated model",
-        "show cut.safetensors",
-        3,
-        &["cut.safetensors"],
-    ),
-    (
-        "wrong magic",
-        "show good.csv",
-        3,
-        &["good.csv", "safetensors"],
-    ),
-    (
-        "empty model",
-        "predict empty.csv good.csv",
-        3,
-        &["empty.csv"],
-    ),
-    (
-        "altered model",
-        "show altered.safetensors",
-        3,
-        &["altered.safetensors"],
-    ),
-    (
-        "missing column",
-        "predict m.safetensors nob.csv -o out",
-        3,
-        &["`b`"],
-    ),
-    (
-        "text in a numeric column",
-        "predict m.safetensors text.csv -o out",
-        3,
-        &["`b`", "oops"],
-    ),
-    (
-        "numbers in a text column",
-        "predict m.safetensors numbers.csv -o out",
-        3,
-        &["`kind`"],
-    ),
-    (
-        "score without the target",
-        "score m.safetensors notarget.csv",
-        3,
-        &["`y`"],
-    ),
-    (
-        "score with an unknown class",
-        "score c.safetensors newclass.csv",
-        3,
-        &["strange"],
-    ),
-    (
-        "samples of a regression",
-        "sample m.safetensors -n 5",
-        3,
-        &["density"],
-    ),
+    ("no such model", "show missing.safetensors", 3, &["missing.safetensors"]),
+    ("truncated model", "show cut.safetensors", 3, &["cut.safetensors"]),
+    ("wrong magic", "show good.csv", 3, &["good.csv", "safetensors"]),
+    ("empty model", "predict empty.csv good.csv", 3, &["empty.csv"]),
+    ("altered model", "show altered.safetensors", 3, &["altered.safetensors"]),
+    ("missing column", "predict m.safetensors nob.csv -o out", 3, &["`b`"]),
+    ("text in a numeric column", "predict m.safetensors text.csv -o out", 3, &["`b`", "oops"]),
+    ("numbers in a text column", "predict m.safetensors numbers.csv -o out", 3, &["`kind`"]),
+    ("score without the target", "score m.safetensors notarget.csv", 3, &["`y`"]),
+    ("score with an unknown class", "score c.safetensors newclass.csv", 3, &["strange"]),
+    ("samples of a regression", "sample m.safetensors -n 5", 3, &["density"]),
 ];
 
 fn prepare() -> Place {
@@ -389,8 +160,7 @@ fn every_wrong_input_gets_one_sentence_and_its_exit_code() {
         if *code == 3
             && said
                 .lines()
-                .filter(|l| !l.is_empty())
-                .last()
+                .rfind(|l| !l.is_empty())
                 .is_some_and(|l| !l.starts_with("error: "))
         {
             wrong.push(format!("{what}: the error is not the last word:\n{said}"));

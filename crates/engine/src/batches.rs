@@ -75,25 +75,22 @@ impl Strips {
 
     /// Fills the strips with rows of a sample set.
     pub(crate) fn gather(&mut self, samples: &Samples, rows: &[u32]) {
-        let (d, x, y) = (samples.d(), samples.x(), samples.y());
-        for ((lines, target), rows) in self
-            .x
-            .chunks_exact_mut(d)
-            .zip(&mut self.y)
-            .zip(rows.chunks(LANES))
-        {
-            let row = |lane: usize| *rows.get(lane).unwrap_or(&rows[0]) as usize;
-            let lines = Lane::flatten_mut(lines);
-            for lane in 0..LANES {
-                let from = &x[row(lane) * d..][..d];
-                for (i, v) in from.iter().enumerate() {
-                    lines[i * LANES + lane] = *v;
+        let (n, d, x, y) = (samples.n(), samples.d(), samples.x(), samples.y());
+        assert!(
+            rows.iter().all(|row| (*row as usize) < n),
+            "rows of the sample set"
+        );
+        for (strip, rows) in rows.chunks(LANES).enumerate() {
+            let mut own = [rows[0]; LANES];
+            own[..rows.len()].copy_from_slice(rows);
+            for (i, line) in self.x[strip * d..][..d].iter_mut().enumerate() {
+                for (to, row) in line.0.iter_mut().zip(own) {
+                    // SAFETY: every row is below n and i below d; x has n * d entries.
+                    *to = unsafe { *x.get_unchecked(row as usize * d + i) };
                 }
             }
             if !y.is_empty() {
-                for (lane, target) in target.0.iter_mut().enumerate() {
-                    *target = y[row(lane)];
-                }
+                self.y[strip] = Lane(own.map(|row| y[row as usize]));
             }
         }
     }

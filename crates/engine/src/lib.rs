@@ -7,11 +7,10 @@
 //!   one at a time;
 //! - [`FittedModel`]: a network with its likelihood and preprocessing, as a file.
 //!
-//! Inside, the way of an update: [`batches`] gathers sixteen samples to a strip, [`ffn`]
-//! runs the network forward and back over strips, [`objective`] turns outputs into their
-//! gradient in between, [`gradient`] strings the three together, [`adam`] makes the step
-//! and [`mod@fit`] keeps the best checkpoint.
-#![warn(missing_docs)]
+//! Inside, the way of an update: `batches` gathers sixteen samples to a strip, `ffn`
+//! runs the network forward and back over strips, `objective` turns outputs into their
+//! gradient in between, `gradient` strings the three together, `adam` makes the step
+//! and `fit` keeps the best checkpoint.
 
 mod adam;
 mod batches;

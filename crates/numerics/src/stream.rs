@@ -82,8 +82,8 @@ impl Stream {
         ((u128::from(self.bits(index)) * u128::from(n)) >> 64) as u64
     }
 
-    /// Fills `order` with a random permutation of `0..order.len()` (Fisher-Yates,
-    /// drawn from this stream's indices `0..len`).
+    /// Fills `order` with a random permutation of `0..order.len()` (Fisher-Yates). Each
+    /// position takes half of a draw; the bias is below `len / 2^32`.
     pub fn permute(self, order: &mut [u32]) {
         assert!(
             u32::try_from(order.len()).is_ok(),
@@ -92,8 +92,15 @@ impl Stream {
         for (i, o) in order.iter_mut().enumerate() {
             *o = i as u32;
         }
+        let mut bits = self.bits(order.len() as u64);
         for i in (1..order.len()).rev() {
-            order.swap(i, self.below(i as u64, i as u64 + 1) as usize);
+            bits = if i % 2 == 0 {
+                bits >> 32
+            } else {
+                self.bits(i as u64)
+            };
+            let below = ((bits & 0xFFFF_FFFF) * (i as u64 + 1)) >> 32;
+            order.swap(i, below as usize);
         }
     }
 }

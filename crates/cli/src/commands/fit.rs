@@ -156,9 +156,9 @@ fn to_text(a: &Arguments, source: &Source, fits: &[MethodFit]) -> String {
             number::value(f.test, 4, exponent(tests())),
         ];
         if i == 0 {
-            table.push_best(cells)
+            table.push_best(cells);
         } else {
-            table.push(cells)
+            table.push(cells);
         }
     }
     format!(

@@ -1,4 +1,5 @@
-//! Backward pass with the state's gradient in registers.
+//! Backward pass with the state's gradient in registers; loops as in [`super::forward`].
+#![allow(clippy::needless_range_loop)]
 
 use super::forward::keep;
 use super::pack::Packing;
@@ -44,11 +45,11 @@ impl<const Q: usize, const N: usize> Backward<'_, Q, N> {
         let output = &self.params[p.output()];
         let g_out = &self.g_out[strip * p.outputs..][..M * p.outputs];
         let mut g = [[s.splat(0.0); Q]; M];
-        for (g, g_out) in g.iter_mut().zip(g_out.chunks_exact(p.outputs)) {
-            for (row, g_out) in output.chunks_exact(Q + 1).zip(g_out) {
-                let g_out = s.load(g_out);
+        for (c, row) in output.chunks_exact(Q + 1).enumerate() {
+            for m in 0..M {
+                let g_out = s.load(&g_out[m * p.outputs + c]);
                 for k in 0..Q {
-                    g[k] = s.fma(s.splat(row[k]), g_out, g[k]);
+                    g[m][k] = s.fma(s.splat(row[k]), g_out, g[m][k]);
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Weight gradients: sums of outer products over (iteration, strip), lane by lane,
-//! in register tiles.
+//! in register tiles. Loops as in [`super::forward`].
+#![allow(clippy::needless_range_loop)]
 
 use super::Activations;
 use super::pack::Packing;
@@ -116,13 +117,15 @@ fn even_parts(n: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
 /// Largest register tile: 6 columns, and so many rows that sums, biases and factors
 /// together stay within 32 registers.
 const MAX_COLUMNS: usize = 6;
-const fn max_rows(columns: usize) -> usize {
-    match columns {
-        1 => 8,
-        2 => 7,
-        3 => 6,
-        4 => 5,
-        _ => 4,
+const fn max_rows(columns: usize, bias: bool) -> usize {
+    match (columns, bias) {
+        (1, _) => 12,
+        (2, false) => 12,
+        (2, true) | (3, false) => 8,
+        (3, true) | (4, false) => 6,
+        (4, true) | (5, false) => 5,
+        (5, true) | (6, false) => 4,
+        _ => 3,
     }
 }
 
@@ -143,10 +146,11 @@ fn outer_product(level: Level, acc: &mut [Lane], out: Target, left: Factor, righ
     }
     for (k, columns) in even_parts(right.width, MAX_COLUMNS) {
         let bias = k == 0 && out.has_bias;
-        for (j, rows) in even_parts(left.width, max_rows(columns)) {
+        for (j, rows) in even_parts(left.width, max_rows(columns, bias)) {
             run_tile!((j, k), bias, rows, columns,
                 1 x [1 2 3 4 5 6] 2 x [1 2 3 4 5 6] 3 x [1 2 3 4 5 6] 4 x [1 2 3 4 5 6]
-                5 x [1 2 3 4] 6 x [1 2 3] 7 x [1 2] 8 x [1]);
+                5 x [1 2 3 4 5] 6 x [1 2 3 4] 7 x [1 2 3] 8 x [1 2 3]
+                9 x [1 2] 10 x [1 2] 11 x [1 2] 12 x [1 2]);
         }
     }
 }

@@ -8,7 +8,7 @@ use loopfit_numerics::lanes::{Kernel, LANES, Lane, Level, Simd};
 /// A residual FFN laid out for predictions of single rows.
 ///
 /// Sums run in another order than in batch prediction, so the last bits of an output
-/// may differ from [`crate::predict`]'s.
+/// may differ from [`crate::Predictor`]'s.
 #[derive(Clone, Debug)]
 pub struct RowPredictor {
     p: Packing,
