@@ -1,5 +1,6 @@
 //! DATA on the command line: a file, standard input or a simulation.
 
+use crate::exit::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use loopfit_data::table::Delimiter;
@@ -107,12 +108,12 @@ pub(crate) struct LearnArguments {
     /// Columns that are not inputs.
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     ignore: Vec<String>,
-    /// Training observations of a simulation.
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = at_least_one)]
-    train: usize,
-    /// Validation observations of a simulation.
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = at_least_one)]
-    valid: usize,
+    /// Training observations of a simulation; 4096 by default.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    train: Option<usize>,
+    /// Validation observations of a simulation; 1024 by default.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    valid: Option<usize>,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -143,28 +144,63 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
 impl LearnArguments {
     /// The source of replications; `test_seed` fixes the test rows of a table.
     pub(crate) fn source(&self, test_seed: u64) -> Result<Source> {
-        let DataName::Simulation(simulation) = &self.data else {
-            let table = self.read.table(&self.data, test_seed)?;
-            let options = TableOptions {
-                target: self.target.clone(),
-                task: self.task.map(|t| match t {
-                    TaskName::Regression => TaskKind::Regression,
-                    TaskName::Binary => TaskKind::Binary,
-                    TaskName::Multiclass => TaskKind::Multiclass,
-                    TaskName::Density => TaskKind::Density,
-                }),
-                group: self.group.clone(),
-                block: self.block.map(|b| b as usize),
-                ignore: self.ignore.clone(),
-                test_seed,
-            };
-            return Ok(Source::Table(Box::new(TableSource::new(table, &options)?)));
-        };
+        match &self.data {
+            DataName::Simulation(simulation) => self.simulation(*simulation),
+            DataName::File(_) => self.table(test_seed),
+        }
+    }
+
+    fn simulation(&self, simulation: Simulation) -> Result<Source> {
+        let name = simulation.name();
+        let target = (!simulation.is_density()).then_some("y");
+        if self.target.is_some() && self.target.as_deref() != target {
+            return Err(match target {
+                Some(y) => usage(format!(
+                    "the target of sim:{name} is `{y}`: leave --target out"
+                )),
+                None => usage(format!(
+                    "sim:{name} is a density without a target: leave --target out"
+                )),
+            });
+        }
+        let given = [
+            (self.task.is_some(), "--task"),
+            (self.group.is_some(), "--group"),
+            (self.block.is_some(), "--block"),
+            (!self.ignore.is_empty(), "--ignore"),
+        ];
+        if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
+            return Err(usage(format!(
+                "{option} is for tables and sim:{name} is a simulation: leave it out"
+            )));
+        }
+        let (train, valid) = (self.train.unwrap_or(4096), self.valid.unwrap_or(1024));
         Ok(Source::Simulation {
-            simulation: *simulation,
-            train: self.train,
-            valid: self.valid,
+            simulation,
+            train,
+            valid,
         })
+    }
+
+    fn table(&self, test_seed: u64) -> Result<Source> {
+        if self.train.is_some() || self.valid.is_some() {
+            return Err(usage("--train and --valid are for simulations; of a table, 20% of the groups are test rows and a quarter of the others validation rows".to_string()));
+        }
+        let table = self.read.table(&self.data, test_seed)?;
+        let options = TableOptions {
+            target: self.target.clone(),
+            task: self.task.map(|t| match t {
+                TaskName::Regression => TaskKind::Regression,
+                TaskName::Binary => TaskKind::Binary,
+                TaskName::Multiclass => TaskKind::Multiclass,
+                TaskName::Density => TaskKind::Density,
+            }),
+            group: self.group.clone(),
+            block: self.block.map(|b| b as usize),
+            ignore: self.ignore.clone(),
+            test_seed,
+        };
+        Ok(Source::Table(Box::new(TableSource::new(table, &options)?)))
     }
 
     /// The noise model, if one was named.

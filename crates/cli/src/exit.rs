@@ -10,6 +10,8 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// 0: done.
     Done,
+    /// 2: the command line asks for something that does not exist.
+    WrongUsage,
     /// 3: a file, its content or what was asked of it cannot be used.
     BadInput,
     /// 4: done, but a method had no fit with a finite validation loss.
@@ -18,9 +20,25 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
+/// Options that contradict each other, beyond what the argument parser sees.
+#[derive(Debug)]
+struct Usage(String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// An error of usage.
+pub(crate) fn usage(sentence: String) -> anyhow::Error {
+    Usage(sentence).into()
+}
+
 impl Exit {
-    /// Prints an error as one sentence and says how the process ends. Wrong usage (2) never
-    /// comes here: the argument parser handles it.
+    /// Prints an error as one sentence and says how the process ends.
     pub(crate) fn of_error(error: &anyhow::Error) -> Self {
         if let Some(SearchError::Interrupted) = error.downcast_ref() {
             output::say("interrupted: nothing was written");
@@ -34,7 +52,11 @@ impl Exit {
             return Self::Done;
         }
         output::say(&format!("error: {error:#}"));
-        Self::BadInput
+        if error.is::<Usage>() {
+            Self::WrongUsage
+        } else {
+            Self::BadInput
+        }
     }
 }
 
@@ -42,6 +64,7 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
             Exit::Done => 0,
+            Exit::WrongUsage => 2,
             Exit::BadInput => 3,
             Exit::FitsFailed => 4,
             Exit::Interrupted => 130,

@@ -17,6 +17,9 @@ const CASES: &[Case] = &[
     ("shape without T", "compare sim:bumps --budget 128 --shape loop=4,11", 2, &["loop=4,11,16"]),
     ("unknown shell", "completions tcl", 2, &["tcl"]),
     ("no seeds", "compare sim:bumps --budget 64 --seeds 0", 2, &["at least 1"]),
+    ("sizes for a table", "fit good.csv --target y --budget 64 --train 100", 2, &["--train", "simulations"]),
+    ("a task for a simulation", "fit sim:bumps --budget 64 --task density", 2, &["--task", "sim:bumps"]),
+    ("a target for a density", "fit sim:four-modes --budget 64 --target y", 2, &["density", "--target"]),
     // What was asked does not fit.
     ("budget too small for the data", "fit good.csv --target y --budget 7 -o out", 3, &["budget 7", "the smallest needs"]),
     ("budget too small", "budget --dim 5 --budget 11", 3, &["11", "12"]),

@@ -173,7 +173,7 @@ impl Case {
             "shape": self.name, "d": network.d(), "q": network.q(), "r": network.r(),
             "t": network.tying().iterations(), "tying": network.tying().method().key(),
             "outputs": network.outputs(), "batch": self.batch.n(), "likelihood": likelihood.name(),
-            "learning_rate": stages[0].learning_rate, "weight_decay": 0.0,
+            "learning_rate": stages[0].learning_rate, "weight_decay": 0.0, "updates_hint": stages[0].updates,
             "params": tensors(self.start.values()), "x": self.batch.x(), "y": self.batch.y(),
             "gradient": tensors(&gradient),
         })
