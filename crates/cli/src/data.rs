@@ -109,10 +109,10 @@ pub(crate) struct LearnArguments {
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     ignore: Vec<String>,
     /// Training observations of a simulation; 4096 by default.
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = count)]
     train: Option<usize>,
     /// Validation observations of a simulation; 1024 by default.
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = count)]
     valid: Option<usize>,
     #[command(flatten)]
     read: ReadArguments,
@@ -132,11 +132,25 @@ enum NoiseName {
     Laplace,
 }
 
-/// Parses a count of at least one.
-pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
+/// Parses a count of rows, seeds or numbers.
+pub(crate) fn count(text: &str) -> Result<usize, String> {
+    between(text, 100_000_000)
+}
+
+/// Parses a number of updates.
+pub(crate) fn updates(text: &str) -> Result<usize, String> {
+    between(text, 1_000_000_000_000)
+}
+
+/// Parses a cap B.
+pub(crate) fn cap(text: &str) -> Result<usize, String> {
+    between(text, 1_000_000)
+}
+
+fn between(text: &str, most: usize) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("it must be at least 1".to_string()),
-        Ok(n) => Ok(n),
+        Ok(n) if (1..=most).contains(&n) => Ok(n),
+        Ok(_) => Err(format!("it must be at least 1 and at most {most}")),
         Err(e) => Err(e.to_string()),
     }
 }

@@ -2,6 +2,7 @@
 //! anything else ends at once. Nothing half-written is left behind.
 
 use loopfit_engine::Control;
+use loopfit_search::SearchError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -14,7 +15,8 @@ static WRITING: Mutex<()> = Mutex::new(());
 pub(crate) fn install() {
     // Without a handler Ctrl-C still ends the process; only tidiness is lost.
     let _ = ctrlc::set_handler(|| {
-        if SEARCHING.load(Ordering::SeqCst) {
+        // The second Ctrl-C does not wait for the search.
+        if SEARCHING.load(Ordering::SeqCst) && !control().is_interrupted() {
             control().interrupt();
         } else {
             let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -28,12 +30,18 @@ pub(crate) fn control() -> &'static Control {
     SEARCH.get_or_init(Control::default)
 }
 
-/// Runs a search that stops at Ctrl-C.
-pub(crate) fn searching<T>(work: impl FnOnce(&Control) -> T) -> T {
+/// Runs a search that stops at Ctrl-C, at whatever point that comes.
+pub(crate) fn searching<T>(
+    work: impl FnOnce(&Control) -> Result<T, SearchError>,
+) -> Result<T, SearchError> {
     SEARCHING.store(true, Ordering::SeqCst);
     let result = work(control());
     SEARCHING.store(false, Ordering::SeqCst);
-    result
+    if control().is_interrupted() {
+        Err(SearchError::Interrupted)
+    } else {
+        result
+    }
 }
 
 /// Runs something that must not be cut short.

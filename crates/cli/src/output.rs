@@ -53,6 +53,11 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Creates a directory for files that come later.
+pub(crate) fn create_directory(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))
+}
+
 /// Writes a file beside its place and moves it there.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<()> {
     interrupt::writing(|| write_atomic(path, text.as_bytes()))

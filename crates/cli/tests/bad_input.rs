@@ -20,6 +20,8 @@ const CASES: &[Case] = &[
     ("sizes for a table", "fit good.csv --target y --budget 64 --train 100", 2, &["--train", "simulations"]),
     ("a task for a simulation", "fit sim:bumps --budget 64 --task density", 2, &["--task", "sim:bumps"]),
     ("a target for a density", "fit sim:four-modes --budget 64 --target y", 2, &["density", "--target"]),
+    ("a shape of no wanted method", "fit good.csv --target y --budget 64 --method loop --shape single=2,2", 2, &["--shape single", "--method"]),
+    ("more rows than there can be", "fit sim:bumps --budget 64 --train 9223372036854775808", 2, &["at most"]),
     // What was asked does not fit.
     ("budget too small for the data", "fit good.csv --target y --budget 7 -o out", 3, &["budget 7", "the smallest needs"]),
     ("budget too small", "budget --dim 5 --budget 11", 3, &["11", "12"]),

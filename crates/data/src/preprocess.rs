@@ -18,6 +18,12 @@ use crate::task::Task;
 /// describing them.
 pub const MAX_CATEGORIES: usize = 100;
 
+/// Whether a column identifies rows: it is then no input, and two rows that differ in it
+/// alone are duplicates.
+pub fn identifies_rows(column: &Column) -> bool {
+    matches!(column, Column::Categorical(c) if c.categories.len() > MAX_CATEGORIES)
+}
+
 /// How inputs reach the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scaling {
@@ -120,8 +126,9 @@ pub struct Features {
     pub missing: usize,
     /// Texts that are no category of the training rows.
     pub unknown: usize,
-    /// Rows with a coordinate of a density outside its interval, moved to the border.
-    pub outside: usize,
+    /// Positions of rows with a coordinate of a density outside its interval, moved to the
+    /// border; the density there is zero.
+    pub outside: Vec<usize>,
 }
 
 impl Preprocessing {
@@ -178,7 +185,7 @@ impl Preprocessing {
             x: vec![0.0; rows.len() * d],
             missing: 0,
             unknown: 0,
-            outside: 0,
+            outside: Vec::new(),
         };
         let mut outside = vec![false; rows.len()];
         let mut first = 0;
@@ -228,7 +235,7 @@ impl Preprocessing {
                 }
             }
         }
-        features.outside = outside.into_iter().filter(|o| *o).count();
+        features.outside = (0..rows.len()).filter(|row| outside[*row]).collect();
         Ok(features)
     }
 
@@ -337,8 +344,8 @@ impl Features {
             (self.missing, "missing cells were replaced"),
             (self.unknown, "texts are no category of the training rows"),
             (
-                self.outside,
-                "rows lie outside the range of the density and were moved to its border",
+                self.outside.len(),
+                "rows lie outside the range of the density, where it is zero",
             ),
         ];
         let some = counts.iter().filter(|(count, _)| *count > 0);

@@ -20,6 +20,15 @@ pub enum SamplesError {
     /// There is no input at all.
     #[error("samples need at least one input, not d = 0")]
     NoInputs,
+    /// More rows than can be numbered.
+    #[error(
+        "{n} rows are too many: at most {} can be fitted; take a part of them",
+        u32::MAX
+    )]
+    TooMany {
+        /// Rows of inputs.
+        n: usize,
+    },
     /// The inputs are not whole rows.
     #[error("{len} inputs are no whole number of rows of {d} inputs")]
     RaggedInputs {
@@ -63,6 +72,9 @@ impl Samples {
             return Err(SamplesError::RaggedInputs { len: x.len(), d });
         }
         let n = x.len() / d;
+        if u32::try_from(n).is_err() {
+            return Err(SamplesError::TooMany { n });
+        }
         if !y.is_empty() && y.len() != n {
             return Err(SamplesError::ResponseCount {
                 n,

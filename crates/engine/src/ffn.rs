@@ -10,9 +10,10 @@
 //! - [`general`]: any `q`, state in memory, the same order of operations;
 //! - [`row`]: one sample at a time, hidden units across lanes, for low latency.
 //!
-//! Per sample, every sum starts at its bias and adds terms in ascending index; over
-//! samples, lane sums add (iteration, strip) in ascending order and lanes last, in one
-//! tree. Nothing about the machine enters, so the bits are the same everywhere.
+//! Per sample, every sum starts at its bias (or its residual) and adds terms in ascending
+//! index. Over samples, lane sums take groups of strips in turn, in each of them
+//! (iteration, strip) in ascending order, and the lanes last, in one tree. Nothing about
+//! the machine enters, so the bits are the same everywhere.
 
 mod backward;
 mod forward;
@@ -39,7 +40,8 @@ const MAX_REGISTER_STATE: usize = 16;
 const CACHE_BYTES: usize = 640 * 1024;
 
 /// Runs `$body` with constants `$Q` (state dimension) and `$N` (strips per register
-/// tile: about 24 of 32 registers hold the old and the new state), or `$general`.
+/// tile: old and new state take `2 Q N` of 32 registers, at most 24 while `N > 1`), or
+/// `$general`.
 macro_rules! with_state_dimension {
     ($q:expr, |$Q:ident, $N:ident| $body:expr, $general:expr) => {
         with_state_dimension!(@ $q, $Q, $N, $body, $general,

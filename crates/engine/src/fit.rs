@@ -117,6 +117,9 @@ impl<'a> Fit<'a> {
 
     /// One stage from the current coefficients; why it ended early, if it did.
     fn stage(&mut self, number: usize, stage: &Stage, control: &Control) -> Option<Stop> {
+        if control.is_interrupted() {
+            return Some(Stop::Interrupted);
+        }
         let spec = self.spec;
         let stream = spec.stream.child("batches").nth(number as u64);
         let mut batches = Batches::new(stream, spec.train.n(), stage.batch);
@@ -203,12 +206,12 @@ impl<'a> Validation<'a> {
 
     /// Average negative log-likelihood; NaN if an output is not a number.
     fn loss(&mut self, ffn: &Ffn, params: &[f32]) -> f64 {
-        let bound = self.spec.bounds.output;
+        let bounds = self.spec.bounds;
         let mut outputs = |x: &[Lane], n: usize| {
             self.out
                 .resize(x.len() / ffn.packing.d * ffn.packing.outputs, Lane::ZERO);
             ffn.predict(params, x, &mut self.out);
-            clipped_rows(&self.out, n, ffn.packing.outputs, bound)
+            clipped_rows(&self.out, n, ffn.packing.outputs, bounds)
         };
         let at_samples = outputs(&self.strips.x, self.spec.valid.n());
         let loss = match &self.nodes {

@@ -67,21 +67,18 @@ impl Gradient {
         let (d, c) = (self.ffn.packing.d, self.ffn.packing.outputs);
         let strips = self.batch.x.len() / d;
         let at_once = self.ffn.strips_at_once(strips);
-        let coupled = match self.likelihood {
-            Likelihood::Energy(energy) => {
-                // All outputs come before any derivative: the normaliser needs every node.
-                self.ffn.predict(params, &self.batch.x, &mut self.out);
-                self.level.run(EnergyDerivative {
-                    energy,
-                    bound: self.bound,
-                    weight: &self.batch.weight,
-                    out: &self.out,
-                    g_out: &mut self.g_out,
-                });
-                true
-            }
-            _ => false,
-        };
+        let coupled = matches!(self.likelihood, Likelihood::Energy(_));
+        if let Likelihood::Energy(energy) = self.likelihood {
+            // All outputs come before any derivative: the normaliser needs every node.
+            self.ffn.predict(params, &self.batch.x, &mut self.out);
+            self.level.run(EnergyDerivative {
+                energy,
+                bound: self.bound,
+                weight: &self.batch.weight,
+                out: &self.out,
+                g_out: &mut self.g_out,
+            });
+        }
         self.acc.fill(Lane::ZERO);
         for start in (0..strips).step_by(at_once) {
             let end = strips.min(start + at_once);
@@ -90,15 +87,14 @@ impl Gradient {
             let g_out = &mut self.g_out[start * c..end * c];
             self.ffn.forward(params, x, out, &mut self.kept);
             if !coupled {
-                Derivative {
+                self.level.run(Derivative {
                     likelihood: &self.likelihood,
                     bound: self.bound,
                     y: &self.batch.y[start..end],
                     weight: &self.batch.weight[start..end],
                     out,
                     g_out,
-                }
-                .run_at(self.level);
+                });
             }
             let acc = &mut self.acc[..params.len()];
             self.ffn.backward(params, x, g_out, &mut self.kept, acc);
@@ -148,7 +144,8 @@ pub fn gradient(
     packing.unpack(network, &Lane::flatten(total)[..packing.len()])
 }
 
-/// Bytes that a fit in flight holds, samples and checkpoints aside.
+/// Bytes of a fit's gradient computation: activations, accumulators and batch. Beside them
+/// a fit holds five vectors of its coefficients and the validation samples.
 pub fn bytes_in_flight(network: &Network, likelihood: Likelihood, batch: usize) -> usize {
     let packing = Packing::new(network);
     let params = vec![0.0; packing.len()];

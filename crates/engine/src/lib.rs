@@ -13,6 +13,7 @@
 //! and `fit` keeps the best checkpoint.
 
 mod adam;
+mod apply;
 mod batches;
 mod ffn;
 mod fit;
@@ -23,9 +24,10 @@ mod predict;
 mod run;
 mod spec;
 
+pub use apply::{ApplyError, Predictions, Score};
 pub use ffn::{RowPredictor, flops_per_update};
 pub use fit::{FitOutcome, Stop};
-pub use fitted::{ApplyError, FittedModel, ModelError, Predictions, Provenance, Score};
+pub use fitted::{FittedModel, ModelError, Provenance};
 pub use gradient::{bytes_in_flight, gradient};
 pub use predict::Predictor;
 pub use run::{Control, Engine};

@@ -1,7 +1,7 @@
 //! From outputs to their gradient: clipping, likelihood, sample weights.
 
 use loopfit_likelihood::{Energy, Likelihood, ScalarLikelihood};
-use loopfit_numerics::lanes::{Kernel, Lane, Level, Simd};
+use loopfit_numerics::lanes::{Kernel, Lane, Simd};
 
 /// Derivative of the weighted negative log-likelihood in the outputs of separate
 /// observations, zero where the output function clips.
@@ -14,12 +14,6 @@ pub(crate) struct Derivative<'a> {
     /// Outputs before clipping, `[strip][C]`.
     pub(crate) out: &'a [Lane],
     pub(crate) g_out: &'a mut [Lane],
-}
-
-impl Derivative<'_> {
-    pub(crate) fn run_at(self, level: Level) {
-        level.run(self);
-    }
 }
 
 impl Kernel for Derivative<'_> {

@@ -46,19 +46,19 @@ impl Predictor {
                 to_strips(rows, d, &mut x);
                 let mut out = vec![Lane::ZERO; x.len() / d * c];
                 self.ffn.predict(&self.params, &x, &mut out);
-                to.copy_from_slice(&clipped_rows(&out, rows.len() / d, c, self.bounds.output));
+                to.copy_from_slice(&clipped_rows(&out, rows.len() / d, c, self.bounds));
             });
         outputs
     }
 }
 
 /// The first `n` samples of strips of outputs as rows, clipped.
-pub(crate) fn clipped_rows(out: &[Lane], n: usize, outputs: usize, bound: f32) -> Vec<f64> {
+pub(crate) fn clipped_rows(out: &[Lane], n: usize, outputs: usize, bounds: Bounds) -> Vec<f64> {
     let mut rows = Vec::with_capacity(n * outputs);
     for i in 0..n {
         for c in 0..outputs {
             rows.push(f64::from(
-                out[i / LANES * outputs + c].0[i % LANES].clamp(-bound, bound),
+                bounds.clip(out[i / LANES * outputs + c].0[i % LANES]),
             ));
         }
     }

@@ -61,10 +61,15 @@ impl Engine {
         self.pool.current_num_threads()
     }
 
+    /// Runs other parallel work, such as predictions, on this engine's threads.
+    pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.pool.install(work)
+    }
+
     /// Checks all specifications, then runs them. `finished(i, outcome)` is called as fits
     /// end, in any order and from any thread; the result is in the order of the
     /// specifications. After [`Control::interrupt`] running fits end at their next validation
-    /// and the others at their first.
+    /// and the others at their start.
     pub fn run(
         &self,
         specs: &[FitSpec],

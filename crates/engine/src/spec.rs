@@ -116,19 +116,16 @@ pub enum SpecError {
         found: usize,
     },
     /// A target that the likelihood cannot explain.
-    #[error(
-        "target {value} of {samples} sample {row} is not possible under the {likelihood} likelihood"
-    )]
+    #[error("{samples} samples: {why}")]
     Target {
         /// `training` or `validation`.
         samples: &'static str,
-        /// Position, from 0.
-        row: usize,
-        /// The target.
-        value: f32,
-        /// Name of the likelihood.
-        likelihood: &'static str,
+        /// Which target, and why.
+        why: String,
     },
+    /// A bound that bounds nothing.
+    #[error(transparent)]
+    Bounds(#[from] loopfit_model::bounds::BoundsError),
     /// No samples to learn or to select from.
     #[error("there are no {0} samples")]
     NoSamples(&'static str),
@@ -190,6 +187,7 @@ impl FitSpec {
                 found: self.network.outputs(),
             });
         }
+        Bounds::new(self.bounds.coefficient, self.bounds.output)?;
         self.check_samples("training", &self.train)?;
         self.check_samples("validation", &self.valid)?;
         match &self.start {
@@ -236,20 +234,14 @@ impl FitSpec {
                 likelihood,
             });
         }
-        let possible = |y: f32| match &self.likelihood {
-            Likelihood::Bernoulli(_) => y == 0.0 || y == 1.0,
-            Likelihood::Multiclass(m) => y >= 0.0 && y < m.classes() as f32 && y.fract() == 0.0,
-            _ => y.is_finite(),
-        };
-        match samples.y().iter().position(|y| !possible(*y)) {
-            Some(row) => Err(SpecError::Target {
+        let y: Vec<f64> = samples.y().iter().map(|y| f64::from(*y)).collect();
+        let why = |e: loopfit_likelihood::Error| e.to_string();
+        self.likelihood
+            .check_targets(&y)
+            .map_err(|e| SpecError::Target {
                 samples: name,
-                row,
-                value: samples.y()[row],
-                likelihood,
-            }),
-            None => Ok(()),
-        }
+                why: why(e),
+            })
     }
 }
 

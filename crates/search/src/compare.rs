@@ -34,17 +34,19 @@ pub fn compare(
         searches.extend(request.searches(replication, *seed)?);
     }
     let mut found = search(engine, &searches, control)?.into_iter();
-    seeds
-        .iter()
-        .zip(&replications)
-        .map(|(seed, replication)| {
-            let fits = request
-                .methods
-                .iter()
-                .zip(&mut found)
-                .map(|(method, found)| request.finish(replication, *seed, *method, found))
-                .collect::<Result<_, _>>()?;
-            Ok(SeedFits { seed: *seed, fits })
-        })
-        .collect()
+    engine.install(|| {
+        seeds
+            .iter()
+            .zip(&replications)
+            .map(|(seed, replication)| {
+                let fits = request
+                    .methods
+                    .iter()
+                    .zip(&mut found)
+                    .map(|(method, found)| request.finish(replication, *seed, *method, found))
+                    .collect::<Result<_, _>>()?;
+                Ok(SeedFits { seed: *seed, fits })
+            })
+            .collect()
+    })
 }

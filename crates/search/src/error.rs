@@ -57,6 +57,9 @@ pub enum SearchError {
         /// What is needed.
         least: usize,
     },
+    /// A search without a setting or without a rung.
+    #[error("there is nothing to try: a search needs at least one setting and one rung")]
+    NothingToTry,
     /// A sample size of zero.
     #[error("a simulation needs at least one {0} observation")]
     NoSamples(&'static str),

@@ -51,6 +51,13 @@ pub struct MethodFit {
     pub stop: Stop,
 }
 
+impl MethodFit {
+    /// Whether no fit of the method had a finite validation loss.
+    pub fn failed(&self) -> bool {
+        !self.model.provenance.validation.is_finite()
+    }
+}
+
 impl Request {
     /// The searches of all methods on a replication.
     pub(crate) fn searches(
@@ -122,7 +129,7 @@ impl Request {
 }
 
 /// Searches with every method; the fits come back in the order of their validation loss, so
-/// that the first is the one to keep.
+/// that the first is the one to keep. Test samples are read after that order is settled.
 pub fn fit(
     engine: &Engine,
     replication: &Replication,
@@ -131,13 +138,12 @@ pub fn fit(
     control: &Control,
 ) -> Result<Vec<MethodFit>, SearchError> {
     let found = search(engine, &request.searches(replication, seed)?, control)?;
-    let mut fits = request
-        .methods
-        .iter()
-        .zip(found)
-        .map(|(method, found)| request.finish(replication, seed, *method, found))
-        .collect::<Result<Vec<_>, _>>()?;
-    let loss = |fit: &MethodFit| fit.model.provenance.validation;
-    fits.sort_by(|a, b| loss(a).total_cmp(&loss(b)));
-    Ok(fits)
+    let mut found: Vec<(Method, Found)> = request.methods.iter().copied().zip(found).collect();
+    found.sort_by(|a, b| a.1.outcome.validation.total_cmp(&b.1.outcome.validation));
+    engine.install(|| {
+        found
+            .into_iter()
+            .map(|(method, found)| request.finish(replication, seed, method, found))
+            .collect()
+    })
 }

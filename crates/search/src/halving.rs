@@ -20,12 +20,31 @@ pub struct Search {
 /// What one search found.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The setting with the lowest validation loss.
-    pub setting: Setting,
-    /// Its best checkpoint.
+    /// The fit with the lowest validation loss, its updates counted over all rungs.
     pub outcome: FitOutcome,
     /// Updates of all fits of the search.
     pub updates: usize,
+}
+
+/// A setting in the race, with its best outcome so far.
+struct Runner {
+    setting: usize,
+    outcome: Option<FitOutcome>,
+}
+
+impl Runner {
+    fn loss(&self) -> f64 {
+        self.outcome
+            .as_ref()
+            .map_or(f64::INFINITY, |o| o.validation)
+    }
+
+    /// Takes the outcome of the next rung, which started where the last one ended.
+    fn advance(&mut self, mut outcome: FitOutcome) {
+        let before = self.outcome.as_ref().map_or(0, |o| o.updates);
+        outcome.updates += before;
+        self.outcome = Some(outcome);
+    }
 }
 
 /// Runs all searches together, so that every thread has work until the end. Deterministic
@@ -35,11 +54,16 @@ pub fn search(
     searches: &[Search],
     control: &Control,
 ) -> Result<Vec<Found>, SearchError> {
-    // Per search: the settings still in the race with their best outcome so far, best first.
-    let mut race: Vec<Vec<(usize, Option<FitOutcome>)>> = searches
-        .iter()
-        .map(|s| (0..s.settings.len()).map(|i| (i, None)).collect())
-        .collect();
+    let runners = |s: &Search| {
+        let settings = 0..s.settings.len();
+        settings
+            .map(|setting| Runner {
+                setting,
+                outcome: None,
+            })
+            .collect::<Vec<_>>()
+    };
+    let mut race: Vec<Vec<Runner>> = searches.iter().map(runners).collect();
     let mut updates = vec![0; searches.len()];
     let rungs = searches
         .iter()
@@ -54,14 +78,13 @@ pub fn search(
                 continue;
             };
             race[s].truncate(now.fits);
-            for (place, (setting, outcome)) in race[s].iter().enumerate() {
-                let start = outcome.as_ref().map(|o| Start::Given(o.parameters.clone()));
-                specs.push(search.settings[*setting].spec(
-                    &search.problem,
-                    rung,
-                    now.updates,
-                    start,
-                ));
+            for (place, runner) in race[s].iter().enumerate() {
+                let start = runner
+                    .outcome
+                    .as_ref()
+                    .map(|o| Start::Given(o.parameters.clone()));
+                let setting = &search.settings[runner.setting];
+                specs.push(setting.spec(&search.problem, rung, now.updates, start));
                 of.push((s, place));
             }
         }
@@ -71,28 +94,19 @@ pub fn search(
         }
         for ((s, place), outcome) in of.into_iter().zip(outcomes) {
             updates[s] += outcome.updates;
-            race[s][place].1 = Some(outcome);
+            race[s][place].advance(outcome);
         }
-        for entries in &mut race {
+        for runners in &mut race {
             // Stable: equal losses keep the order of the settings.
-            entries.sort_by(|a, b| loss(&a.1).total_cmp(&loss(&b.1)));
+            runners.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
         }
     }
-    Ok(searches
-        .iter()
-        .zip(race)
+    race.into_iter()
         .zip(updates)
-        .filter_map(|((search, entries), updates)| {
-            let (setting, outcome) = entries.into_iter().next()?;
-            Some(Found {
-                setting: search.settings[setting].clone(),
-                outcome: outcome?,
-                updates,
-            })
+        .map(|(runners, updates)| {
+            let best = runners.into_iter().next().and_then(|runner| runner.outcome);
+            best.map(|outcome| Found { outcome, updates })
+                .ok_or(SearchError::NothingToTry)
         })
-        .collect())
-}
-
-fn loss(outcome: &Option<FitOutcome>) -> f64 {
-    outcome.as_ref().map_or(f64::INFINITY, |o| o.validation)
+        .collect()
 }

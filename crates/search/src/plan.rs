@@ -90,6 +90,9 @@ impl Setting {
     /// gradient sums over T uses.
     pub fn draw(shapes: &[Network], count: usize, stream: Stream) -> Vec<Self> {
         let (low, high) = LEARNING_RATES;
+        // Stratified, and in random order so that no shape always gets the high rates.
+        let mut strata = vec![0; count];
+        stream.child("strata").permute(&mut strata);
         shapes
             .iter()
             .cycle()
@@ -98,8 +101,8 @@ impl Setting {
             .map(|(i, network)| {
                 let t = network.tying().iterations() as f64;
                 let stream = stream.nth(i as u64);
-                // Stratified: start i draws from the i-th part of the range.
-                let u = (i as f64 + stream.child("learning rate").uniform(0)) / count as f64;
+                let u = (f64::from(strata[i]) + stream.child("learning rate").uniform(0))
+                    / count as f64;
                 Self {
                     network: network.clone(),
                     learning_rate: low * libm::pow(high / low, u),
@@ -179,11 +182,13 @@ mod tests {
         let shapes = [2, 3].map(|q| Network::ffn(2, 1, q, 4, Tying::Loop { t: 16 }).unwrap());
         let settings = Setting::draw(&shapes, 6, Stream::new(1));
         assert_eq!(settings.len(), 6);
-        assert!(
-            settings
-                .windows(2)
-                .all(|w| w[0].learning_rate < w[1].learning_rate)
-        );
+        let mut rates: Vec<f64> = settings.iter().map(|s| s.learning_rate).collect();
+        rates.sort_by(f64::total_cmp);
+        // One in each sixth of the range, on the log scale.
+        for (i, rate) in rates.iter().enumerate() {
+            let part = 6.0 * (rate / 0.004).ln() / (0.015f64 / 0.004).ln();
+            assert_eq!(part as usize, i);
+        }
         assert!(
             settings
                 .iter()

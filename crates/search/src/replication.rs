@@ -112,6 +112,15 @@ pub enum Noise {
     Laplace,
 }
 
+impl Noise {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gaussian => "gaussian",
+            Self::Laplace => "laplace",
+        }
+    }
+}
+
 /// One seed's samples, preprocessing and judge.
 #[derive(Clone, Debug)]
 pub struct Replication {
@@ -175,7 +184,7 @@ impl Source {
                     train: Arc::new(preprocessing.samples(table, &train)?),
                     valid: Arc::new(preprocessing.samples(table, &valid)?),
                     likelihood: likelihood(task, preprocessing.d(), noise)?,
-                    bounds: Bounds::default(),
+                    bounds: bounds(task),
                 };
                 let judge = Judge::Rows {
                     table: table.clone(),
@@ -221,7 +230,7 @@ fn simulate(
         train: Arc::new(preprocessing.samples(&train, &all(n_train))?),
         valid: Arc::new(preprocessing.samples(&valid, &all(n_valid))?),
         likelihood: likelihood(task, simulation.dim(), noise)?,
-        bounds: Bounds::default(),
+        bounds: bounds(task),
     };
     let judge = if density {
         Judge::Density { simulation, seed }
@@ -239,17 +248,24 @@ fn simulate(
     })
 }
 
+/// The paper's parameter box, and the output bound H of a task in model units: 8 for
+/// standardised responses (F.4.3) and for logits; 4 for the index of a density, which
+/// allows a factor of e^8 between the most and the least likely point (F.4.5 has 3).
+fn bounds(task: Task) -> Bounds {
+    let output = if task == Task::Density { 4.0 } else { 8.0 };
+    Bounds {
+        output,
+        ..Bounds::default()
+    }
+}
+
 /// The likelihood of a task. Responses are standardised, so that the Gaussian one is the
 /// squared error and the Laplace scale is one standard deviation.
 fn likelihood(task: Task, d: usize, noise: Option<Noise>) -> Result<Likelihood, SearchError> {
     let other = |task: &'static str| match noise {
         None => Ok(()),
-        Some(Noise::Gaussian) => Err(SearchError::LikelihoodForTask {
-            likelihood: "gaussian",
-            task,
-        }),
-        Some(Noise::Laplace) => Err(SearchError::LikelihoodForTask {
-            likelihood: "laplace",
+        Some(noise) => Err(SearchError::LikelihoodForTask {
+            likelihood: noise.name(),
             task,
         }),
     };

@@ -2,6 +2,7 @@
 
 use crate::SearchError;
 use loopfit_model::{Budget, Method, Network, Tying};
+use loopfit_numerics::libm;
 
 /// Iteration counts of Loop, in the order of preference.
 const LOOP_ITERATIONS: [usize; 2] = [16, 8];
@@ -77,7 +78,7 @@ fn spread(budget: &Budget, tying: Tying, count: usize) -> Result<Vec<Network>, S
         let (Some(first), Some(last)) = (from.first(), from.last()) else {
             break;
         };
-        let target = (first.0 as f64) * (last.0 as f64 / first.0 as f64).powf(fraction);
+        let target = first.0 as f64 * libm::pow(last.0 as f64 / first.0 as f64, fraction);
         let nearest = from.iter().min_by(|a, b| {
             (a.0 as f64 - target)
                 .abs()
@@ -113,8 +114,7 @@ mod tests {
                     prop_assert!(budget.network(n.q(), n.r() + 1, n.tying()).is_err());
                     prop_assert_eq!(n.tying().method(), method);
                 }
-                let mut distinct = shapes.clone();
-                distinct.dedup();
+                let distinct: std::collections::HashSet<_> = shapes.iter().collect();
                 prop_assert_eq!(distinct.len(), shapes.len());
             }
         }

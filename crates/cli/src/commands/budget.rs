@@ -1,6 +1,6 @@
 //! `loopfit budget`.
 
-use crate::data::at_least_one;
+use crate::data::{cap, count};
 use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::Result;
@@ -15,13 +15,13 @@ use serde_json::json;
 )]
 pub(crate) struct Arguments {
     /// Number of inputs d.
-    #[arg(long, value_name = "d", value_parser = at_least_one)]
+    #[arg(long, value_name = "d", value_parser = count)]
     dim: usize,
     /// The cap B on distinct trainable numbers.
-    #[arg(long, value_name = "B", value_parser = at_least_one)]
+    #[arg(long, value_name = "B", value_parser = cap)]
     budget: usize,
     /// Number of outputs: 1, or the number of classes.
-    #[arg(long, value_name = "C", default_value_t = 1, value_parser = at_least_one)]
+    #[arg(long, value_name = "C", default_value_t = 1, value_parser = count)]
     outputs: usize,
     /// The architecture.
     #[arg(long, default_value = "ffn")]

@@ -1,6 +1,6 @@
 //! `loopfit compare`.
 
-use crate::data::{LearnArguments, at_least_one};
+use crate::data::{LearnArguments, cap, count, updates};
 use crate::exit::Exit;
 use crate::{Global, interrupt, output, progress};
 use anyhow::{Context, Result};
@@ -8,7 +8,7 @@ use loopfit_engine::Engine;
 use loopfit_model::{Method, Tying};
 use loopfit_report::{Comparison, MethodResult, SeedResult};
 use loopfit_search::compare::{SeedFits, compare};
-use loopfit_search::fit::{FixedShape, Request};
+use loopfit_search::fit::{FixedShape, MethodFit, Request};
 use loopfit_search::replication::{Noise, Source};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -21,16 +21,16 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     learn: LearnArguments,
     /// The cap B on distinct trainable numbers.
-    #[arg(long, value_name = "B", value_parser = at_least_one)]
+    #[arg(long, value_name = "B", value_parser = cap)]
     budget: usize,
     /// Number of paired replications.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = count)]
     seeds: usize,
     /// The first seed; the others follow it.
     #[arg(long, value_name = "SEED", default_value_t = 88_000)]
     first_seed: u64,
     /// Updates of each method for each seed, over all its starts.
-    #[arg(long, value_name = "N", default_value_t = 96_000, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = 96_000, value_parser = updates)]
     updates: usize,
     /// Fix a method's shape: single=q,r or loop=q,r,T or untied=q,r,T.
     #[arg(long, value_name = "METHOD=q,r[,T]")]
@@ -95,16 +95,19 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         updates: a.updates,
         shapes: a.shape.iter().map(|s| s.0).collect(),
     };
-    let (comparison, exit) = setup.run(global)?;
     if let Some(directory) = &a.report {
-        write_report(&comparison, directory, global.quiet)?;
+        output::create_directory(directory)?;
     }
+    let (comparison, exit) = setup.run(global)?;
     let text = if global.json {
         comparison.to_json()
     } else {
         comparison.to_terminal(output::color())
     };
     output::print(&text)?;
+    if let Some(directory) = &a.report {
+        write_report(&comparison, directory, global.quiet)?;
+    }
     Ok(exit)
 }
 
@@ -118,7 +121,8 @@ impl Setup {
             shapes: self.shapes.clone(),
         };
         let engine = Engine::new(global.threads)?;
-        let total = (self.seeds.len() * request.methods.len() * self.updates) as u64;
+        let fits = (self.seeds.len() * request.methods.len()) as u64;
+        let total = fits.saturating_mul(self.updates as u64);
         let seeds = interrupt::searching(|control| {
             progress::with_bar(total, global.quiet, control, || {
                 compare(
@@ -131,15 +135,8 @@ impl Setup {
                 )
             })
         })?;
-        let exit = if seeds
-            .iter()
-            .flat_map(|s| &s.fits)
-            .all(|f| f.test.is_finite())
-        {
-            Exit::Done
-        } else {
-            Exit::FitsFailed
-        };
+        let failed = seeds.iter().flat_map(|s| &s.fits).any(MethodFit::failed);
+        let exit = if failed { Exit::FitsFailed } else { Exit::Done };
         Ok((self.comparison(&request, &seeds)?, exit))
     }
 
@@ -151,7 +148,7 @@ impl Setup {
             .map(|(i, method)| MethodResult {
                 key: method.key().to_string(),
                 name: method.to_string(),
-                updates: self.updates as u64,
+                updates: most_updates(seeds, i),
                 results: seeds
                     .iter()
                     .map(|s| {
@@ -169,10 +166,18 @@ impl Setup {
             "Single, Loop and Untied on {name} under B = {}",
             self.budget
         );
-        let note = format!(
-            "Every method had the same number of updates for each seed: {}.",
-            self.updates
-        );
+        let updates: Vec<u64> = (0..request.methods.len())
+            .map(|i| most_updates(seeds, i))
+            .collect();
+        let note = if updates.iter().all(|u| *u == updates[0]) {
+            format!(
+                "Every method had the same number of updates for each seed: {}.",
+                updates[0]
+            )
+        } else {
+            "Some fits ended early, so that the methods had different numbers of updates."
+                .to_string()
+        };
         let comparison = Comparison::new(
             title,
             name,
@@ -185,6 +190,15 @@ impl Setup {
     }
 }
 
+/// Updates of a method's search, over the seeds the most.
+fn most_updates(seeds: &[SeedFits], method: usize) -> u64 {
+    seeds
+        .iter()
+        .map(|s| s.fits[method].updates as u64)
+        .max()
+        .unwrap_or(0)
+}
+
 /// `q = 4, r = 11, T = 16`.
 fn shape(network: &loopfit_model::Network) -> String {
     let (q, r, t) = (network.q(), network.r(), network.tying().iterations());
@@ -193,8 +207,6 @@ fn shape(network: &loopfit_model::Network) -> String {
 
 /// Writes a comparison as Markdown with its figure, and as one HTML page.
 pub(crate) fn write_report(comparison: &Comparison, directory: &Path, quiet: bool) -> Result<()> {
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot create {}", directory.display()))?;
     let files = [
         (
             "comparison.md",

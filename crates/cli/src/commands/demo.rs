@@ -58,13 +58,14 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             "Three ways to spend {BUDGET} numbers on one function: a smooth recurrence of three inputs, 4096 noisy observations."
         ));
     }
+    output::create_directory(&a.output_dir)?;
     let (comparison, exit) = setup.run(global)?;
-    write_report(&comparison, &a.output_dir, global.quiet)?;
     let text = if global.json {
         comparison.to_json()
     } else {
         comparison.to_terminal(output::color())
     };
     output::print(&text)?;
+    write_report(&comparison, &a.output_dir, global.quiet)?;
     Ok(exit)
 }

@@ -1,8 +1,8 @@
 //! `loopfit fit`.
 
 use super::compare::Shape;
-use crate::data::{LearnArguments, at_least_one};
-use crate::exit::Exit;
+use crate::data::{LearnArguments, cap, updates};
+use crate::exit::{Exit, usage};
 use crate::{Global, interrupt, output, progress};
 use anyhow::Result;
 use clap::ValueEnum;
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     learn: LearnArguments,
     /// The cap B on distinct trainable numbers.
-    #[arg(long, value_name = "B", value_parser = at_least_one)]
+    #[arg(long, value_name = "B", value_parser = cap)]
     budget: usize,
     /// Where the model goes.
     #[arg(long, short, value_name = "FILE")]
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "METHOD", value_delimiter = ',')]
     method: Vec<MethodName>,
     /// Updates of each method, over all its starts.
-    #[arg(long, value_name = "N", default_value_t = 96_000, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = 96_000, value_parser = updates)]
     updates: usize,
     /// Fix a method's shape: single=q,r or loop=q,r,T or untied=q,r,T.
     #[arg(long, value_name = "METHOD=q,r[,T]")]
@@ -63,33 +63,45 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     if let Some(path) = &a.output {
         output::check_writable(path)?;
     }
+    let wanted =
+        |method: Method| a.method.is_empty() || a.method.iter().any(|n| n.method() == method);
+    if let Some(shape) = a.shape.iter().find(|s| !wanted(s.0.tying.method())) {
+        let method = shape.0.tying.method().key();
+        return Err(usage(format!(
+            "--shape {method}=... is for a method that --method leaves out"
+        )));
+    }
     let source = a.learn.source(a.seed)?;
     let replication = source.replication(a.seed, a.learn.noise())?;
     let notes = notes(&source, &replication);
     if !global.quiet {
         notes.iter().for_each(|note| output::say(note));
     }
-    let all = Method::ALL.into_iter();
     let request = Request {
         budget: a.budget,
-        methods: all
-            .filter(|m| a.method.is_empty() || a.method.iter().any(|n| n.method() == *m))
-            .collect(),
+        methods: Method::ALL.into_iter().filter(|m| wanted(*m)).collect(),
         updates: a.updates,
         shapes: a.shape.iter().map(|s| s.0).collect(),
     };
     let engine = Engine::new(global.threads)?;
-    let total = (request.methods.len() * a.updates) as u64;
+    let total = (request.methods.len() as u64).saturating_mul(a.updates as u64);
     let fits = interrupt::searching(|control| {
         progress::with_bar(total, global.quiet, control, || {
             fit(&engine, &replication, a.seed, &request, control)
         })
     })?;
     let best = &fits[0];
-    anyhow::ensure!(
-        best.model.provenance.validation.is_finite(),
-        "no fit has a finite validation loss: the data may hold extreme values; look at its range"
-    );
+    if best.failed() {
+        output::say(
+            "error: no fit has a finite validation loss and no model was written: look for extreme values in the data",
+        );
+        return Ok(Exit::FitsFailed);
+    }
+    if global.json {
+        output::print_json(&to_json(a, &source, &replication, &notes, &fits))?;
+    } else {
+        output::print(&to_text(a, &source, &fits))?;
+    }
     if let Some(path) = &a.output {
         interrupt::writing(|| best.model.save(path))?;
         if !global.quiet {
@@ -98,15 +110,11 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     } else if !global.quiet {
         output::say("no model was written: name a file with -o to keep it");
     }
-    if global.json {
-        output::print_json(&to_json(a, &source, &replication, &notes, &fits))?;
+    Ok(if fits.iter().any(MethodFit::failed) {
+        Exit::FitsFailed
     } else {
-        output::print(&to_text(a, &source, &fits))?;
-    }
-    let failed = fits
-        .iter()
-        .any(|f| !f.model.provenance.validation.is_finite());
-    Ok(if failed { Exit::FitsFailed } else { Exit::Done })
+        Exit::Done
+    })
 }
 
 /// What a person should know about the data before the fit.
@@ -134,7 +142,7 @@ fn to_text(a: &Arguments, source: &Source, fits: &[MethodFit]) -> String {
         ("r", Align::Right),
         ("T", Align::Right),
         ("numbers", Align::Right),
-        ("validation NLL", Align::Right),
+        ("validation NLL (model units)", Align::Right),
         (metric, Align::Right),
     ]);
     let exponent = |values: Vec<f64>| Exponent::of(values);

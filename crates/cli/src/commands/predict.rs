@@ -49,17 +49,6 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Index of the largest probability.
-fn most_likely(probabilities: &[f64]) -> usize {
-    (0..probabilities.len()).fold(0, |best, i| {
-        if probabilities[i] > probabilities[best] {
-            i
-        } else {
-            best
-        }
-    })
-}
-
 fn to_csv(predictions: &Predictions) -> Result<String> {
     let mut csv = csv::Writer::from_writer(Vec::new());
     match predictions {
@@ -75,12 +64,16 @@ fn to_csv(predictions: &Predictions) -> Result<String> {
                 .iter()
                 .try_for_each(|v| csv.write_record([v.to_string()]))?;
         }
-        Predictions::Probabilities { classes, values } => {
+        Predictions::Probabilities {
+            classes,
+            values,
+            labels,
+        } => {
             let header = std::iter::once("prediction".to_string())
                 .chain(classes.iter().map(|c| format!("p({c})")));
             csv.write_record(header)?;
-            for row in values.chunks(classes.len()) {
-                csv.write_field(&classes[most_likely(row)])?;
+            for (row, label) in values.chunks(classes.len()).zip(labels) {
+                csv.write_field(&classes[*label])?;
                 csv.write_record(row.iter().map(f64::to_string))?;
             }
         }
@@ -92,9 +85,13 @@ fn to_json(predictions: &Predictions) -> Value {
     match predictions {
         Predictions::Responses(values) => json!({ "predictions": values }),
         Predictions::LogDensities(values) => json!({ "log_densities": values }),
-        Predictions::Probabilities { classes, values } => {
+        Predictions::Probabilities {
+            classes,
+            values,
+            labels,
+        } => {
             let rows: Vec<&[f64]> = values.chunks(classes.len()).collect();
-            let labels: Vec<&String> = rows.iter().map(|row| &classes[most_likely(row)]).collect();
+            let labels: Vec<&String> = labels.iter().map(|label| &classes[*label]).collect();
             json!({ "classes": classes, "predictions": labels, "probabilities": rows })
         }
     }

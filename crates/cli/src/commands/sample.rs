@@ -1,6 +1,6 @@
 //! `loopfit sample`.
 
-use crate::data::at_least_one;
+use crate::data::count;
 use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::Result;
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     /// The model file of a density.
     model: PathBuf,
     /// Number of draws.
-    #[arg(short, long = "count", value_name = "N", default_value_t = 1000, value_parser = at_least_one)]
+    #[arg(short, long = "count", value_name = "N", default_value_t = 1000, value_parser = count)]
     n: usize,
     /// Seed of the draws; fewer draws with the same seed are the first of more.
     #[arg(long, default_value_t = 0)]

@@ -31,6 +31,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let table = a.read.table(&a.data, a.seed)?;
     let rows: Vec<usize> = (0..table.rows()).collect();
     let score = super::on_threads(global, || model.score(&table, &rows))??;
+    if !global.quiet {
+        score.notes.iter().for_each(|note| output::say(note));
+    }
     if global.json {
         let also: Map<String, _> = score
             .also

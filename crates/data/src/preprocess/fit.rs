@@ -3,7 +3,7 @@
 use loopfit_numerics::sum::{mean, median, sample_sd};
 
 use super::{
-    Input, MAX_CATEGORIES, PreprocessError, Preprocessing, Scaling, Target, find, numbers,
+    Input, PreprocessError, Preprocessing, Scaling, Target, find, identifies_rows, numbers,
 };
 use crate::levels::{Level, Levels};
 use crate::roles::Roles;
@@ -134,9 +134,9 @@ fn categorical(
     match categories.names() {
         [] => Err("it has no value in the training rows".to_string()),
         [only] if complete() => Err(format!("it is `{only}` in every training row")),
-        many if many.len() > MAX_CATEGORIES => Err(format!(
+        _ if identifies_rows(column) => Err(format!(
             "it has {} different texts, the first being {}",
-            many.len(),
+            cells.categories.len(),
             cells.first_text
         )),
         _ => Ok(Input::Categorical {

@@ -3,6 +3,7 @@
 use loopfit_numerics::stream::Stream;
 
 use super::SplitError;
+use crate::preprocess::identifies_rows;
 use crate::roles::{Roles, RolesError};
 use crate::table::{Column, Table};
 
@@ -14,7 +15,8 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Rows stay together if all their inputs are equal, if they share a value of the group
+    /// Rows stay together if all their inputs are equal (columns that identify rows are no
+    /// inputs), if they share a value of the group
     /// column, if they lie in one block of consecutive rows, and by any chain of these.
     ///
     /// # Reference
@@ -26,7 +28,9 @@ impl Groups {
         };
         let mut links = Links::new(table.rows());
         let inputs = roles.inputs.iter().map(|name| column(name));
-        links.join_equal(&inputs.collect::<Result<Vec<_>, _>>()?);
+        let mut inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+        inputs.retain(|input| !identifies_rows(input));
+        links.join_equal(&inputs);
         if let Some(name) = &roles.group {
             let group = column(name)?;
             if let Some(row) = (0..table.rows()).find(|row| group.is_missing(*row)) {

@@ -2,7 +2,8 @@
 //! not pay for fifteen idle samples.
 
 use super::pack::Packing;
-use loopfit_model::Parameters;
+use crate::spec::SpecError;
+use loopfit_model::{Architecture, Bounds, Parameters};
 use loopfit_numerics::lanes::{Kernel, LANES, Lane, Level, Simd};
 
 /// A residual FFN laid out for predictions of single rows.
@@ -13,6 +14,7 @@ use loopfit_numerics::lanes::{Kernel, LANES, Lane, Level, Simd};
 pub struct RowPredictor {
     p: Packing,
     level: Level,
+    bounds: Bounds,
     input: Vec<f32>,
     /// Per block: columns of `W1` (`q` x `lines`), `b1` (`lines`), rows of `W2` (`q` x `lines`).
     blocks: Vec<Lane>,
@@ -24,7 +26,10 @@ pub struct RowPredictor {
 
 impl RowPredictor {
     /// Prepares a model for single rows at the machine's fastest level.
-    pub fn new(parameters: &Parameters) -> Self {
+    pub fn new(parameters: &Parameters, bounds: Bounds) -> Result<Self, SpecError> {
+        if !matches!(parameters.network().architecture(), Architecture::Ffn) {
+            return Err(SpecError::Architecture("post-LN Transformer"));
+        }
         let p = Packing::new(parameters.network());
         let packed = p.pack_parameters(parameters);
         let lines = p.r.div_ceil(LANES);
@@ -47,8 +52,9 @@ impl RowPredictor {
             }
             b2.extend_from_slice(&packed[p.b2(block)]);
         }
-        Self {
+        Ok(Self {
             level: Level::fastest(),
+            bounds,
             input: packed[p.input()].to_vec(),
             blocks,
             b2,
@@ -56,10 +62,10 @@ impl RowPredictor {
             z: vec![0.0; p.q],
             h: vec![Lane::ZERO; lines],
             p,
-        }
+        })
     }
 
-    /// Outputs for one row, before clipping.
+    /// Clipped outputs for one row.
     pub fn predict(&mut self, x: &[f32], out: &mut [f32]) {
         assert_eq!(
             (x.len(), out.len()),
@@ -80,6 +86,9 @@ impl RowPredictor {
             _ => level.run(IterateAny(self)),
         }
         affine(&self.output, &self.z, out);
+        for out in out {
+            *out = self.bounds.clip(*out);
+        }
     }
 }
 

@@ -1,0 +1,220 @@
+//! A fitted model applied to data: predictions, scores, samples.
+
+use crate::fitted::FittedModel;
+use crate::predict::Predictor;
+use crate::spec::SpecError;
+use loopfit_data::preprocess::PreprocessError;
+use loopfit_data::{Table, Task};
+use loopfit_likelihood::{Energy, Likelihood};
+use loopfit_numerics::libm;
+use loopfit_numerics::special::{log_sum_exp, sigmoid};
+use loopfit_numerics::stream::Stream;
+use loopfit_numerics::sum::{mean, sum};
+use serde::Serialize;
+
+/// Why a model cannot be applied.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// The table does not suit the preprocessing.
+    #[error(transparent)]
+    Preprocess(#[from] PreprocessError),
+    /// The network cannot run.
+    #[error(transparent)]
+    Network(#[from] SpecError),
+    /// Sampling from the density.
+    #[error(transparent)]
+    Likelihood(#[from] loopfit_likelihood::Error),
+    /// Not a density.
+    #[error(
+        "only density models can be sampled, and this model is for {0}; fit one with --task density"
+    )]
+    NotADensity(&'static str),
+}
+
+/// What a model says about rows of a table; entry `i` belongs to row `i`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Predictions {
+    /// Responses on the scale of the target column.
+    Responses(Vec<f64>),
+    /// Class probabilities, row-major, one column for each name.
+    Probabilities {
+        /// The classes.
+        classes: Vec<String>,
+        /// `rows x classes`.
+        values: Vec<f64>,
+        /// The most likely class of each row.
+        labels: Vec<usize>,
+    },
+    /// Log densities in the units of the columns; minus infinity outside the support.
+    LogDensities(Vec<f64>),
+}
+
+/// How well a model explains rows with known targets.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Score {
+    /// Rows scored.
+    pub rows: usize,
+    /// Name of the main metric; lower is better.
+    pub metric: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// Further metrics by name.
+    pub also: Vec<(&'static str, f64)>,
+    /// What was done to cells that the training rows did not prepare for.
+    pub notes: Vec<String>,
+}
+
+impl FittedModel {
+    /// Predictions for all rows of a table, and notes on cells that needed treatment.
+    pub fn predict(&self, table: &Table) -> Result<(Predictions, Vec<String>), ApplyError> {
+        let rows: Vec<usize> = (0..table.rows()).collect();
+        let features = self.preprocessing.features(table, &rows)?;
+        let outputs = self.predictor()?.predict(&features.x);
+        let predictions = match self.likelihood {
+            Likelihood::Gaussian(_) | Likelihood::Laplace(_) => Predictions::Responses(
+                outputs
+                    .iter()
+                    .map(|f| self.preprocessing.to_original(*f))
+                    .collect(),
+            ),
+            Likelihood::Bernoulli(_) => {
+                self.probabilities(&outputs, |f| vec![sigmoid(-f[0]), sigmoid(f[0])])
+            }
+            Likelihood::Multiclass(_) => self.probabilities(&outputs, |f| {
+                let total = log_sum_exp(f);
+                f.iter().map(|v| libm::exp(v - total)).collect()
+            }),
+            Likelihood::Energy(energy) => {
+                let constant = self.log_constant(energy)?;
+                let mut densities: Vec<f64> = outputs.iter().map(|f| f - constant).collect();
+                for row in &features.outside {
+                    densities[*row] = f64::NEG_INFINITY;
+                }
+                Predictions::LogDensities(densities)
+            }
+        };
+        Ok((predictions, features.notes()))
+    }
+
+    fn probabilities(&self, outputs: &[f64], of_row: impl Fn(&[f64]) -> Vec<f64>) -> Predictions {
+        let rows = || outputs.chunks(self.likelihood.outputs());
+        Predictions::Probabilities {
+            classes: self.preprocessing.class_names().to_vec(),
+            values: rows().flat_map(of_row).collect(),
+            labels: rows().map(most_likely).collect(),
+        }
+    }
+
+    /// The model's score on the rows of a table whose targets are known. A density is scored on
+    /// the rows inside its support; how many lie outside, where it is zero, is said beside.
+    pub fn score(&self, table: &Table, rows: &[usize]) -> Result<Score, ApplyError> {
+        let features = self.preprocessing.features(table, rows)?;
+        let y: Vec<f64> = self
+            .preprocessing
+            .targets(table, rows)?
+            .iter()
+            .map(|v| f64::from(*v))
+            .collect();
+        let outputs = self.predictor()?.predict(&features.x);
+        let notes = features.notes();
+        let score = |rows, metric, value, also| Score {
+            rows,
+            metric,
+            value,
+            also,
+            notes,
+        };
+        let rows = rows.len();
+        Ok(match self.likelihood {
+            Likelihood::Gaussian(_) | Likelihood::Laplace(_) => {
+                let original = |f: &f64| self.preprocessing.to_original(*f);
+                let y: Vec<f64> = y.iter().map(original).collect();
+                let residuals: Vec<f64> = outputs
+                    .iter()
+                    .zip(&y)
+                    .map(|(f, y)| original(f) - y)
+                    .collect();
+                let squares: Vec<f64> = residuals.iter().map(|r| r * r).collect();
+                let absolute: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
+                let centre = mean(&y);
+                let spread: Vec<f64> = y.iter().map(|y| (y - centre) * (y - centre)).collect();
+                let r2 = 1.0 - sum(&squares) / sum(&spread);
+                score(
+                    rows,
+                    "MSE",
+                    mean(&squares),
+                    vec![("MAE", mean(&absolute)), ("R2", r2)],
+                )
+            }
+            Likelihood::Energy(energy) => {
+                let mut inside = vec![true; rows];
+                features.outside.iter().for_each(|row| inside[*row] = false);
+                let index = outputs.iter().zip(inside).filter(|(_, inside)| *inside);
+                let index: Vec<f64> = index.map(|(f, _)| *f).collect();
+                let value = self.log_constant(energy)? - mean(&index);
+                score(
+                    index.len(),
+                    "NLL",
+                    value,
+                    vec![("rows outside", features.outside.len() as f64)],
+                )
+            }
+            Likelihood::Bernoulli(_) | Likelihood::Multiclass(_) => {
+                let value = self.likelihood.average_nll(&outputs, &y)?;
+                let found = outputs.chunks(self.likelihood.outputs()).zip(&y);
+                let right = found
+                    .filter(|(f, y)| most_likely(f) == **y as usize)
+                    .count();
+                score(
+                    rows,
+                    "log loss",
+                    value,
+                    vec![("accuracy", right as f64 / rows as f64)],
+                )
+            }
+        })
+    }
+
+    /// Exact draws from a density model by rejection, in the units of the columns, row-major.
+    pub fn sample(&self, n: usize, stream: Stream) -> Result<Vec<Vec<f64>>, ApplyError> {
+        let Likelihood::Energy(energy) = self.likelihood else {
+            return Err(ApplyError::NotADensity(match self.preprocessing.task() {
+                Task::Regression => "regression",
+                _ => "classification",
+            }));
+        };
+        let predictor = self.predictor()?;
+        let index = |points: &[f64]| {
+            predictor.predict(&points.iter().map(|v| *v as f32).collect::<Vec<_>>())
+        };
+        let draws = energy.sample(index, f64::from(self.bounds.output), n, stream)?;
+        let original = |row: &[f64]| {
+            self.preprocessing
+                .inputs_to_original(&row.iter().map(|v| *v as f32).collect::<Vec<_>>())
+        };
+        Ok(draws.chunks(energy.d()).map(original).collect())
+    }
+
+    /// What a log density in the units of the columns is below the index: `log Z` on the
+    /// finer rule plus the log volume of the unit cube.
+    fn log_constant(&self, energy: Energy) -> Result<f64, ApplyError> {
+        let finer = Energy::evaluation(energy.d())?;
+        let points: Vec<f32> = finer.node_points().iter().map(|v| *v as f32).collect();
+        let log_z = finer.log_normaliser(&self.predictor()?.predict(&points));
+        Ok(log_z + self.preprocessing.log_volume())
+    }
+
+    /// The network ready to run on inputs in model units.
+    pub fn predictor(&self) -> Result<Predictor, SpecError> {
+        Predictor::new(&self.parameters, self.bounds)
+    }
+}
+
+/// Index of the largest logit; one logit decides between class 1 and class 0.
+fn most_likely(f: &[f64]) -> usize {
+    match f {
+        [logit] => usize::from(*logit > 0.0),
+        _ => (0..f.len()).fold(0, |best, i| if f[i] > f[best] { i } else { best }),
+    }
+}

@@ -1,0 +1,277 @@
+//! A fitted model in the units of its columns, and every way its file can contradict itself.
+
+use loopfit_data::table::Column;
+use loopfit_data::{Preprocessing, Roles, Scaling, Table, Task};
+use loopfit_engine::{FittedModel, ModelError, Predictions, Provenance};
+use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Likelihood, Multiclass, Nodes};
+use loopfit_model::{Bounds, Network, Tying, init, reference};
+use loopfit_numerics::stream::Stream;
+use loopfit_numerics::sum::mean;
+use serde_json::{Value, json};
+
+/// Two numeric inputs far from the unit square, a response and a class.
+fn table(n: usize) -> Table {
+    let s = Stream::new(3);
+    let draw = |label: &str, shift: f64, scale: f64| {
+        let s = s.child(label);
+        Column::Numeric(
+            (0..n as u64)
+                .map(|i| shift + scale * s.uniform(i))
+                .collect(),
+        )
+    };
+    let class = (0..n as u64)
+        .map(|i| s.child("class").below(i, 3) as f64)
+        .collect();
+    let columns = [
+        ("u", draw("u", 100.0, 20.0)),
+        ("v", draw("v", -3.0, 0.5)),
+        ("y", draw("y", 7.0, 40.0)),
+        ("class", Column::Numeric(class)),
+    ];
+    Table::from_columns(
+        "t",
+        columns
+            .into_iter()
+            .map(|(name, c)| (name.to_string(), c))
+            .collect(),
+    )
+}
+
+/// An untrained model for a task on the table's inputs.
+fn model(task: Task) -> FittedModel {
+    let table = table(50);
+    let (target, other) = match task {
+        Task::Regression => (Some("y"), vec!["class".to_string()]),
+        Task::Density => (None, vec!["y".to_string(), "class".to_string()]),
+        _ => (Some("class"), vec!["y".to_string()]),
+    };
+    let roles = Roles::new(&table, target, None, &other).unwrap();
+    let rows: Vec<usize> = (0..50).collect();
+    let preprocessing = Preprocessing::fit(&table, &roles, task, &rows, Scaling::Fitted).unwrap();
+    let likelihood = match task {
+        Task::Regression => Likelihood::Gaussian(Gaussian::squared_error()),
+        Task::Binary => Likelihood::Bernoulli(Bernoulli),
+        Task::Multiclass { classes } => Likelihood::Multiclass(Multiclass::new(classes).unwrap()),
+        Task::Density => Likelihood::Energy(Energy::training(2).unwrap()),
+    };
+    let network = Network::ffn(2, likelihood.outputs(), 3, 8, Tying::Loop { t: 3 }).unwrap();
+    FittedModel {
+        parameters: init::fresh(&network, 1.0, Stream::new(5)),
+        bounds: Bounds::default(),
+        likelihood,
+        preprocessing,
+        provenance: Provenance {
+            version: "0".into(),
+            source: "t".into(),
+            training_samples: String::new(),
+            budget: 100,
+            seed: 0,
+            validation: 0.0,
+            updates: 0,
+        },
+    }
+}
+
+#[test]
+fn a_density_integrates_to_one_in_the_units_of_its_columns() {
+    let model = model(Task::Density);
+    // The support: the training range widened by 5% on each side, from the file's own words.
+    let inputs = serde_json::to_value(&model.preprocessing).unwrap()["inputs"].clone();
+    let side = |i: usize| {
+        let unit = &inputs[i]["unit"];
+        (
+            unit["low"].as_f64().unwrap(),
+            unit["width"].as_f64().unwrap(),
+        )
+    };
+    let ((u0, du), (v0, dv)) = (side(0), side(1));
+    let k = 200;
+    let at = |low: f64, width: f64, i: usize| low + width * (i as f64 + 0.5) / k as f64;
+    let u = (0..k * k).map(|i| at(u0, du, i / k)).collect();
+    let v = (0..k * k).map(|i| at(v0, dv, i % k)).collect();
+    let grid = |u: Vec<f64>, v: Vec<f64>| {
+        Table::from_columns(
+            "g",
+            vec![
+                ("u".into(), Column::Numeric(u)),
+                ("v".into(), Column::Numeric(v)),
+            ],
+        )
+    };
+    let (Predictions::LogDensities(log_p), _) = model.predict(&grid(u, v)).unwrap() else {
+        panic!("a density")
+    };
+    let total: f64 = log_p.iter().map(|l| l.exp()).sum::<f64>() * du * dv / (k * k) as f64;
+    assert!((total - 1.0).abs() < 1e-3, "{total}");
+
+    // Outside the support the density is zero; the score leaves such rows out and says so.
+    let outside = grid(vec![110.0, 500.0], vec![-2.8, -2.8]);
+    let (Predictions::LogDensities(log_p), notes) = model.predict(&outside).unwrap() else {
+        panic!("a density")
+    };
+    assert!(log_p[0].is_finite() && log_p[1] == f64::NEG_INFINITY);
+    assert_eq!(
+        notes,
+        ["1 rows lie outside the range of the density, where it is zero"]
+    );
+    let score = model.score(&outside, &[0, 1]).unwrap();
+    assert_eq!(
+        (score.rows, score.also.clone()),
+        (1, vec![("rows outside", 1.0)])
+    );
+    assert!((score.value + log_p[0]).abs() < 1e-9);
+}
+
+/// Responses, by the reference network and the preprocessing's own constants.
+#[test]
+fn a_regression_answers_in_the_units_of_its_target() {
+    let (model, table) = (model(Task::Regression), table(50));
+    let (Predictions::Responses(got), _) = model.predict(&table).unwrap() else {
+        panic!("responses")
+    };
+    let p = serde_json::to_value(&model.preprocessing).unwrap();
+    let constant = |v: &Value| v.as_f64().unwrap();
+    let column = |name: &str| match table.column(name).unwrap() {
+        Column::Numeric(v) => v.clone(),
+        Column::Categorical(_) => panic!("numbers"),
+    };
+    let (u, v, y) = (column("u"), column("v"), column("y"));
+    let mut squares = Vec::new();
+    for i in 0..50 {
+        let scaled = |value: f64, k: usize| {
+            let n = &p["inputs"][k]["numeric"];
+            (value - constant(&n["mean"])) / constant(&n["sd"])
+        };
+        let f = reference::forward(&model.parameters, &[scaled(u[i], 0), scaled(v[i], 1)])[0];
+        let r = &p["target"]["response"];
+        let expected = constant(&r["mean"]) + constant(&r["sd"]) * f;
+        assert!((got[i] - expected).abs() < 1e-4, "{} {expected}", got[i]);
+        squares.push((expected - y[i]) * (expected - y[i]));
+    }
+    let score = model.score(&table, &(0..50).collect::<Vec<_>>()).unwrap();
+    assert!((score.value / mean(&squares) - 1.0).abs() < 1e-5);
+}
+
+#[test]
+fn probabilities_sum_to_one_and_the_label_is_the_largest() {
+    let model = model(Task::Multiclass { classes: 3 });
+    let (
+        Predictions::Probabilities {
+            classes,
+            values,
+            labels,
+        },
+        _,
+    ) = model.predict(&table(50)).unwrap()
+    else {
+        panic!("probabilities")
+    };
+    assert_eq!(classes, ["0", "1", "2"]);
+    for (row, label) in values.chunks(3).zip(labels) {
+        assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert!(row.iter().all(|p| *p <= row[label]));
+    }
+}
+
+/// What happens to the sections of a model file.
+type Change = Box<dyn Fn(&mut serde_json::Map<String, Value>)>;
+
+/// Saves a model with one section changed and loads it again.
+fn reload(
+    model: &FittedModel,
+    change: impl Fn(&mut serde_json::Map<String, Value>),
+) -> Result<FittedModel, ModelError> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("m.safetensors");
+    model.save(&path).unwrap();
+    let mut file = loopfit_model::ModelFile::load(&path).unwrap();
+    change(&mut file.extra);
+    file.save(&path).unwrap();
+    FittedModel::load(&path)
+}
+
+#[test]
+fn a_model_file_that_contradicts_itself_is_refused() {
+    let regression = model(Task::Regression);
+    let same = reload(&regression, |_| {}).unwrap();
+    assert_eq!(same.parameters, regression.parameters);
+    assert_eq!(same.preprocessing, regression.preprocessing);
+    let classes = model(Task::Multiclass { classes: 3 });
+    let density = model(Task::Density);
+    let message = |model: &FittedModel, change: &dyn Fn(&mut serde_json::Map<String, Value>)| {
+        reload(model, change).unwrap_err().to_string()
+    };
+    let set = |section: &'static str, pointer: &'static str, value: Value| {
+        move |extra: &mut serde_json::Map<String, Value>| {
+            *extra[section].pointer_mut(pointer).unwrap() = value.clone();
+        }
+    };
+    let cases: Vec<(&FittedModel, Change, &str)> = vec![
+        (
+            &regression,
+            Box::new(|e| drop(e.remove("likelihood"))),
+            "no section `likelihood`",
+        ),
+        (
+            &regression,
+            Box::new(set("likelihood", "", json!({"kind": "cauchy"}))),
+            "malformed section `likelihood`",
+        ),
+        (
+            &regression,
+            Box::new(set("likelihood", "", json!({"kind": "bernoulli"}))),
+            "does not suit its task",
+        ),
+        (
+            &regression,
+            Box::new(set("preprocessing", "/target", Value::Null)),
+            "its target does not suit its task",
+        ),
+        (
+            &regression,
+            Box::new(set("preprocessing", "/inputs", json!([]))),
+            "gives 0 inputs",
+        ),
+        (
+            &classes,
+            Box::new(set(
+                "preprocessing",
+                "/target/classes/classes",
+                json!(["0", "1"]),
+            )),
+            "names 2 classes",
+        ),
+        (
+            &classes,
+            Box::new(set(
+                "likelihood",
+                "",
+                json!({"kind": "multiclass", "classes": 4}),
+            )),
+            "needs 4 outputs",
+        ),
+        (
+            &density,
+            Box::new(set("likelihood", "/d", json!(3))),
+            "another dimension",
+        ),
+        (
+            &density,
+            Box::new(set(
+                "preprocessing",
+                "/inputs/0",
+                json!({"numeric": {"name": "u", "mean": 5.0, "sd": 2.0, "median": 1.0}}),
+            )),
+            "not mapped to the unit interval",
+        ),
+    ];
+    for (model, change, words) in cases {
+        let said = message(model, &*change);
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // The finer rule is for scores; a model keeps the rule it was trained with.
+    assert!(
+        matches!(density.likelihood, Likelihood::Energy(e) if e.nodes() == Nodes::Grid { side: 32 })
+    );
+}
