@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use loopfit_data::table::Delimiter;
 use loopfit_data::{ReadOptions, Simulation, Table, TaskKind};
 use loopfit_search::replication::{Noise, Source, TableOptions, TableSource};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// What DATA names.
@@ -14,6 +14,16 @@ use std::str::FromStr;
 pub(crate) enum DataName {
     File(PathBuf),
     Simulation(Simulation),
+}
+
+impl DataName {
+    /// The file, if it is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Simulation(_) => None,
+        }
+    }
 }
 
 impl FromStr for DataName {
@@ -57,6 +67,16 @@ enum DelimiterName {
 }
 
 impl ReadArguments {
+    fn refuse_for_simulation(&self) -> Result<()> {
+        if self.header.is_some() || self.delimiter.is_some() {
+            return Err(usage(
+                "--header and --delimiter are for files: leave them out for a simulation"
+                    .to_string(),
+            ));
+        }
+        Ok(())
+    }
+
     fn options(&self) -> ReadOptions {
         ReadOptions {
             header: self.header.map(|h| h == YesNo::Yes),
@@ -71,10 +91,15 @@ impl ReadArguments {
     }
 
     /// The rows of DATA; of a simulation, its test observations for a seed.
-    pub(crate) fn table(&self, name: &DataName, seed: u64) -> Result<Table> {
+    pub(crate) fn table(&self, name: &DataName, seed: Option<u64>) -> Result<Table> {
         match name {
+            DataName::File(_) if seed.is_some() => Err(usage(
+                "--seed is for simulations: leave it out for a file".to_string(),
+            )),
             DataName::File(path) => Ok(Table::read(path, &self.options())?),
             DataName::Simulation(simulation) => {
+                self.refuse_for_simulation()?;
+                let seed = seed.unwrap_or(0);
                 let draw = simulation.draw(seed, 0, 0, SIMULATED_ROWS);
                 Ok(draw.test.to_table(&format!("sim:{}", simulation.name())))
             }
@@ -91,7 +116,7 @@ pub(crate) struct LearnArguments {
     /// A csv or tsv file, `-` for standard input, or a simulation such as sim:bumps.
     pub(crate) data: DataName,
     /// The column to predict.
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     target: Option<String>,
     /// What to learn; inferred from the target by default.
     #[arg(long)]
@@ -100,13 +125,13 @@ pub(crate) struct LearnArguments {
     #[arg(long)]
     likelihood: Option<NoiseName>,
     /// A column whose equal values never cross from training to validation or test.
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     group: Option<String>,
     /// Keep this many consecutive rows together in a split.
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     block: Option<u64>,
-    /// Columns that are not inputs.
-    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    /// A column that is not an input, or several separated by commas; may be repeated.
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     ignore: Vec<String>,
     /// Training observations of a simulation; 4096 by default.
     #[arg(long, value_name = "N", value_parser = count)]
@@ -132,25 +157,35 @@ enum NoiseName {
     Laplace,
 }
 
-/// Parses a count of rows, seeds or numbers.
+/// Parses a number of rows, inputs or outputs.
 pub(crate) fn count(text: &str) -> Result<usize, String> {
-    between(text, 100_000_000)
+    between(text, 1, 10_000_000)
 }
 
-/// Parses a number of updates.
+/// Parses a number of replications, all of which are held in memory.
+pub(crate) fn replications(text: &str) -> Result<usize, String> {
+    between(text, 1, 1000)
+}
+
+/// Parses a number of updates: sixteen at least, so that every start of a search has one.
 pub(crate) fn updates(text: &str) -> Result<usize, String> {
-    between(text, 1_000_000_000_000)
+    between(text, 16, 1_000_000_000_000)
 }
 
 /// Parses a cap B.
 pub(crate) fn cap(text: &str) -> Result<usize, String> {
-    between(text, 1_000_000)
+    between(text, 1, 100_000)
 }
 
-fn between(text: &str, most: usize) -> Result<usize, String> {
+/// Parses a number of threads.
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    between(text, 0, 1024)
+}
+
+fn between(text: &str, least: usize, most: usize) -> Result<usize, String> {
     match text.parse() {
-        Ok(n) if (1..=most).contains(&n) => Ok(n),
-        Ok(_) => Err(format!("it must be at least 1 and at most {most}")),
+        Ok(n) if (least..=most).contains(&n) => Ok(n),
+        Ok(_) => Err(format!("it must be at least {least} and at most {most}")),
         Err(e) => Err(e.to_string()),
     }
 }
@@ -165,6 +200,7 @@ impl LearnArguments {
     }
 
     fn simulation(&self, simulation: Simulation) -> Result<Source> {
+        self.read.refuse_for_simulation()?;
         let name = simulation.name();
         let target = (!simulation.is_density()).then_some("y");
         if self.target.is_some() && self.target.as_deref() != target {
@@ -200,7 +236,15 @@ impl LearnArguments {
         if self.train.is_some() || self.valid.is_some() {
             return Err(usage("--train and --valid are for simulations; of a table, 20% of the groups are test rows and a quarter of the others validation rows".to_string()));
         }
-        let table = self.read.table(&self.data, test_seed)?;
+        if self.target.is_none() && !matches!(self.task, Some(TaskName::Density)) {
+            return Err(usage("no target column is named: use --target, or --task density for the density of all columns".to_string()));
+        }
+        if self.target.is_some() && matches!(self.task, Some(TaskName::Density)) {
+            return Err(usage(
+                "a density has no target: leave out --target or --task density".to_string(),
+            ));
+        }
+        let table = self.read.table(&self.data, None)?;
         let options = TableOptions {
             target: self.target.clone(),
             task: self.task.map(|t| match t {
@@ -211,10 +255,25 @@ impl LearnArguments {
             }),
             group: self.group.clone(),
             block: self.block.map(|b| b as usize),
-            ignore: self.ignore.clone(),
+            ignore: self.ignored(&table),
             test_seed,
         };
         Ok(Source::Table(Box::new(TableSource::new(table, &options)?)))
+    }
+
+    /// The columns to ignore: a text that names a column is that column, any other is a list.
+    fn ignored(&self, table: &Table) -> Vec<String> {
+        let lists = self
+            .ignore
+            .iter()
+            .flat_map(|text| match table.column(text) {
+                Some(_) => vec![text.clone()],
+                None => text
+                    .split(',')
+                    .map(|name| name.trim().to_string())
+                    .collect(),
+            });
+        lists.collect()
     }
 
     /// The noise model, if one was named.

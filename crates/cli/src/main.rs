@@ -37,7 +37,7 @@ struct Global {
     #[arg(long, global = true)]
     json: bool,
     /// Threads to use; 0 means one for each core. Never changes a result.
-    #[arg(long, global = true, default_value_t = 0, value_name = "N")]
+    #[arg(long, global = true, default_value_t = 0, value_name = "N", value_parser = data::threads)]
     threads: usize,
     /// Say nothing on standard error but errors.
     #[arg(long, short, global = true)]

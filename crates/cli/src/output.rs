@@ -24,6 +24,17 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Result<()> {
 
 /// Says something to a person.
 pub(crate) fn say(text: &str) {
+    // Names from files may hold anything; a sentence stays one line.
+    let text: String = text
+        .chars()
+        .flat_map(|c| {
+            if c.is_control() {
+                c.escape_default().collect()
+            } else {
+                vec![c]
+            }
+        })
+        .collect();
     // A closed standard error is no reason to fail.
     let _ = writeln!(io::stderr(), "{text}");
 }
@@ -33,29 +44,50 @@ pub(crate) fn color() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
-/// Checks before any work that a file can be written later.
-pub(crate) fn check_writable(path: &Path) -> Result<()> {
+/// Checks before any work that a file can be written later, and that it is none of those
+/// that are read.
+pub(crate) fn check_writable(path: &Path, read: &[&Path]) -> Result<()> {
+    let name = path.display();
     anyhow::ensure!(
         !path.is_dir(),
-        "cannot write {}: it is a directory; name a file",
-        path.display()
+        "cannot write {name}: it is a directory; name a file"
     );
+    anyhow::ensure!(
+        !path.exists() || path.is_file(),
+        "cannot write {name}: it is no ordinary file; name another"
+    );
+    let same = |other: &&&Path| {
+        path.canonicalize()
+            .is_ok_and(|p| other.canonicalize().is_ok_and(|o| o == p))
+    };
+    if let Some(other) = read.iter().find(same) {
+        anyhow::bail!(
+            "cannot write {name}: {} is read by this command; name another file",
+            other.display()
+        );
+    }
     let parent = path
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
+    let place = parent.display();
     anyhow::ensure!(
         parent.is_dir(),
-        "cannot write {}: {} is not a directory; create it first",
-        path.display(),
-        parent.display()
+        "cannot write {name}: {place} is not a directory; create it first"
     );
+    tempfile::tempfile_in(parent)
+        .with_context(|| format!("cannot write {name}: no file can be created in {place}"))?;
     Ok(())
 }
 
 /// Creates a directory for files that come later.
 pub(crate) fn create_directory(path: &Path) -> Result<()> {
-    std::fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))
+    let name = path.display();
+    std::fs::create_dir_all(path)
+        .with_context(|| format!("cannot create the directory {name}; name another"))?;
+    tempfile::tempfile_in(path)
+        .with_context(|| format!("no file can be created in {name}; name another"))?;
+    Ok(())
 }
 
 /// Writes a file beside its place and moves it there.

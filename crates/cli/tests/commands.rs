@@ -71,7 +71,7 @@ fn a_regression_from_csv_to_predictions() {
     assert!(odd.status.success());
     let said = String::from_utf8(odd.stderr).unwrap();
     assert!(
-        said.contains("1 missing cells were replaced") && said.contains("1 texts are no category"),
+        said.contains("missing cells, replaced: 1") && said.contains("training rows: 1"),
         "{said}"
     );
     place.ok("predict m.safetensors data.csv -o p.csv");

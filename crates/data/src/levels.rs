@@ -10,8 +10,28 @@ use crate::table::{Column, MISSING, number_text};
 
 /// Distinct texts in order: numbers by value, then other texts alphabetically.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct Levels(Vec<String>);
+
+impl TryFrom<Vec<String>> for Levels {
+    type Error = String;
+
+    /// The names of a file, which must differ.
+    fn try_from(names: Vec<String>) -> Result<Self, String> {
+        let mut sorted: Vec<&String> = names.iter().collect();
+        sorted.sort_unstable();
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(format!("`{}` is there twice", pair[0])),
+            None => Ok(Self(names)),
+        }
+    }
+}
+
+impl From<Levels> for Vec<String> {
+    fn from(levels: Levels) -> Self {
+        levels.0
+    }
+}
 
 /// What a cell is among levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

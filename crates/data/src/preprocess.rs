@@ -39,6 +39,7 @@ pub enum Scaling {
 /// # Reference
 /// F.4.6: imputation and standardisation are fitted on the training split only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Preprocessing {
     task: Task,
     inputs: Vec<Input>,
@@ -48,7 +49,7 @@ pub struct Preprocessing {
 
 /// One input column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Input {
     /// A number `x` becomes `(x - mean) / sd`; a missing one counts as the median. A raw input
     /// has mean 0 and SD 1.
@@ -86,7 +87,7 @@ pub enum Input {
 
 /// The target column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Target {
     /// A response `y` becomes `(y - mean) / sd`.
     Response {
@@ -341,15 +342,18 @@ impl Features {
     /// One sentence for each kind of cell that the training rows did not prepare for.
     pub fn notes(&self) -> Vec<String> {
         let counts = [
-            (self.missing, "missing cells were replaced"),
-            (self.unknown, "texts are no category of the training rows"),
+            (self.missing, "missing cells, replaced"),
+            (
+                self.unknown,
+                "texts that are no category of the training rows",
+            ),
             (
                 self.outside.len(),
-                "rows lie outside the range of the density, where it is zero",
+                "rows outside the range of the density, where it is zero",
             ),
         ];
         let some = counts.iter().filter(|(count, _)| *count > 0);
-        some.map(|(count, what)| format!("{count} {what}"))
+        some.map(|(count, what)| format!("{what}: {count}"))
             .collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Which column plays which part.
 
-use crate::table::Table;
+use crate::table::{Column, Table};
 
 /// The parts that columns play: checked against a table, so that later steps can rely on
 /// every name.
@@ -34,6 +34,16 @@ pub enum RolesError {
     Twice {
         /// The column.
         name: String,
+    },
+    /// A column of numbers with a text in it.
+    #[error(
+        "column `{name}` holds numbers but for {first_text}: correct the cell, leave it empty if it is missing, or leave the column out (--ignore)"
+    )]
+    TextAmongNumbers {
+        /// The column.
+        name: String,
+        /// The first text and its line.
+        first_text: String,
     },
     /// Nothing left to predict from.
     #[error("`{file}` has no column left as an input")]
@@ -74,12 +84,38 @@ impl Roles {
                 file: table.source().to_string(),
             });
         }
+        for name in target.into_iter().chain(inputs.iter().map(String::as_str)) {
+            if let Some(first_text) = table.column(name).and_then(text_among_numbers) {
+                return Err(RolesError::TextAmongNumbers {
+                    name: name.to_string(),
+                    first_text,
+                });
+            }
+        }
         Ok(Self {
             target: target.map(str::to_string),
             inputs,
             group: group.map(str::to_string),
         })
     }
+}
+
+/// Categories such as `1`, `2`, `3+` are fine; beyond so many different numbers a column
+/// holds measurements.
+const MOST_NUMERIC_CATEGORIES: usize = 20;
+
+/// The first text of a column that otherwise holds measurements.
+fn text_among_numbers(column: &Column) -> Option<String> {
+    let Column::Categorical(c) = column else {
+        return None;
+    };
+    let numbers = c
+        .categories
+        .iter()
+        .filter(|text| text.parse::<f64>().is_ok());
+    let numbers = numbers.count();
+    let measured = numbers > MOST_NUMERIC_CATEGORIES && 2 * numbers > c.categories.len();
+    measured.then(|| c.first_text.clone())
 }
 
 impl RolesError {

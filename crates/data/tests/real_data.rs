@@ -121,7 +121,8 @@ fn cases() -> Vec<Case> {
             task: Task::Multiclass { classes: 3 },
             ..REGRESSION
         },
-        // The date and time are texts here; their columns come later as derived numbers.
+        // The time is a text here that identifies rows: without it 1301 sensor rows repeat, and
+        // equal rows join some of the 85 blocks.
         Case {
             file: "room-occupancy/Occupancy_Estimation.csv.gz",
             target: "Room_Occupancy_Count",
@@ -129,7 +130,7 @@ fn cases() -> Vec<Case> {
             block: Some(120),
             asked: Some(TaskKind::Multiclass),
             rows: 10129,
-            groups: 85,
+            groups: 52,
             features: 16,
             task: Task::Multiclass { classes: 4 },
         },

@@ -25,6 +25,14 @@ pub enum ApplyError {
     /// Sampling from the density.
     #[error(transparent)]
     Likelihood(#[from] loopfit_likelihood::Error),
+    /// An output that is not a number.
+    #[error(
+        "the model overflows at row {row}: its inputs are too extreme or its coefficients not those of a fit"
+    )]
+    Overflow {
+        /// Row, from one.
+        row: usize,
+    },
     /// Not a density.
     #[error(
         "only density models can be sampled, and this model is for {0}; fit one with --task density"
@@ -70,7 +78,7 @@ impl FittedModel {
     pub fn predict(&self, table: &Table) -> Result<(Predictions, Vec<String>), ApplyError> {
         let rows: Vec<usize> = (0..table.rows()).collect();
         let features = self.preprocessing.features(table, &rows)?;
-        let outputs = self.predictor()?.predict(&features.x);
+        let outputs = self.outputs(&features.x)?;
         let predictions = match self.likelihood {
             Likelihood::Gaussian(_) | Likelihood::Laplace(_) => Predictions::Responses(
                 outputs
@@ -97,6 +105,17 @@ impl FittedModel {
         Ok((predictions, features.notes()))
     }
 
+    /// Outputs of the network, all of them numbers.
+    fn outputs(&self, x: &[f32]) -> Result<Vec<f64>, ApplyError> {
+        let outputs = self.predictor()?.predict(x);
+        match outputs.iter().position(|f| f.is_nan()) {
+            Some(i) => Err(ApplyError::Overflow {
+                row: i / self.likelihood.outputs() + 1,
+            }),
+            None => Ok(outputs),
+        }
+    }
+
     fn probabilities(&self, outputs: &[f64], of_row: impl Fn(&[f64]) -> Vec<f64>) -> Predictions {
         let rows = || outputs.chunks(self.likelihood.outputs());
         Predictions::Probabilities {
@@ -116,7 +135,7 @@ impl FittedModel {
             .iter()
             .map(|v| f64::from(*v))
             .collect();
-        let outputs = self.predictor()?.predict(&features.x);
+        let outputs = self.outputs(&features.x)?;
         let notes = features.notes();
         let score = |rows, metric, value, also| Score {
             rows,

@@ -5,7 +5,7 @@ use loopfit_data::preprocess::{Input, Target};
 use loopfit_data::{Preprocessing, Task};
 use loopfit_likelihood::Likelihood;
 use loopfit_model::file::FileError;
-use loopfit_model::{Bounds, ModelFile, Network, Parameters};
+use loopfit_model::{Bounds, ModelFile, Parameters};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -27,6 +27,7 @@ pub struct FittedModel {
 
 /// Where a model came from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Provenance {
     /// Version of loopfit that fitted it.
     pub version: String,
@@ -111,11 +112,7 @@ impl FittedModel {
             parameters,
             bounds,
         };
-        match contradiction(
-            model.parameters.network(),
-            model.likelihood,
-            &model.preprocessing,
-        ) {
+        match contradiction(&model) {
             None => Ok(model),
             Some(why) => Err(ModelError::Contradiction { file, why }),
         }
@@ -123,11 +120,9 @@ impl FittedModel {
 }
 
 /// What parts of a model file say against each other, if anything.
-fn contradiction(
-    network: &Network,
-    likelihood: Likelihood,
-    preprocessing: &Preprocessing,
-) -> Option<String> {
+fn contradiction(model: &FittedModel) -> Option<String> {
+    let (likelihood, preprocessing) = (model.likelihood, &model.preprocessing);
+    let network = model.parameters.network();
     let (task, d, outputs) = (
         preprocessing.task(),
         preprocessing.d(),
@@ -159,7 +154,21 @@ fn contradiction(
         Input::Numeric { mean, sd, .. } => *mean == 0.0 && *sd == 1.0,
         Input::Categorical { .. } => false,
     };
-    if d != network.d() {
+    let names: Vec<&str> = preprocessing.inputs().iter().map(Input::name).collect();
+    let target_name = preprocessing.target().map(|target| match target {
+        Target::Response { name, .. } | Target::Classes { name, .. } => name.as_str(),
+    });
+    let twice = (0..names.len())
+        .find(|i| names[..*i].contains(&names[*i]) || target_name == Some(names[*i]));
+    if let Some(i) = twice {
+        Some(format!("its column `{}` plays two parts", names[i]))
+    } else if model.provenance.budget < network.count() {
+        Some(format!(
+            "its network has {} numbers, its cap is {}",
+            network.count(),
+            model.provenance.budget
+        ))
+    } else if d != network.d() {
         Some(format!(
             "its preprocessing gives {d} inputs, its network takes {}",
             network.d()

@@ -113,7 +113,7 @@ fn a_density_integrates_to_one_in_the_units_of_its_columns() {
     assert!(log_p[0].is_finite() && log_p[1] == f64::NEG_INFINITY);
     assert_eq!(
         notes,
-        ["1 rows lie outside the range of the density, where it is zero"]
+        ["rows outside the range of the density, where it is zero: 1"]
     );
     let score = model.score(&outside, &[0, 1]).unwrap();
     assert_eq!(

@@ -25,10 +25,13 @@ pub fn compare(
     request: &Request,
     control: &Control,
 ) -> Result<Vec<SeedFits>, SearchError> {
-    let replications: Vec<Replication> = seeds
-        .iter()
-        .map(|seed| source.replication(*seed, noise))
-        .collect::<Result<_, _>>()?;
+    let mut replications: Vec<Replication> = Vec::with_capacity(seeds.len());
+    for seed in seeds {
+        if control.is_interrupted() {
+            return Err(SearchError::Interrupted);
+        }
+        replications.push(source.replication(*seed, noise)?);
+    }
     let mut searches = Vec::new();
     for (replication, seed) in replications.iter().zip(seeds) {
         searches.extend(request.searches(replication, *seed)?);

@@ -130,6 +130,10 @@ pub struct Replication {
     pub preprocessing: Preprocessing,
     /// Name of the data.
     pub source: String,
+    /// Test observations; none where a density is compared with its target.
+    pub test_rows: usize,
+    /// What a person should know about the rows.
+    pub notes: Vec<String>,
     judge: Judge,
 }
 
@@ -186,15 +190,32 @@ impl Source {
                     likelihood: likelihood(task, preprocessing.d(), noise)?,
                     bounds: bounds(task),
                 };
-                let judge = Judge::Rows {
-                    table: table.clone(),
-                    rows: test,
-                };
+                let mut notes = preprocessing.notes().to_vec();
+                for (part, rows) in [
+                    ("training", &train),
+                    ("validation", &valid),
+                    ("test", &test),
+                ] {
+                    let features = preprocessing.features(table, rows)?;
+                    notes.extend(
+                        features
+                            .notes()
+                            .iter()
+                            .map(|note| format!("{part} rows: {note}")),
+                    );
+                }
+                // A target that cannot be judged is found now, not after the search.
+                preprocessing.targets(table, &test)?;
                 Ok(Replication {
                     problem: Arc::new(problem),
                     preprocessing,
                     source: self.name(),
-                    judge,
+                    test_rows: test.len(),
+                    notes,
+                    judge: Judge::Rows {
+                        table: table.clone(),
+                        rows: test,
+                    },
                 })
             }
         }
@@ -244,6 +265,8 @@ fn simulate(
         problem: Arc::new(problem),
         preprocessing,
         source,
+        test_rows: if density { 0 } else { TEST_SIZE },
+        notes: Vec::new(),
         judge,
     })
 }

@@ -39,12 +39,16 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Arch::Ffn => Architecture::Ffn,
         Arch::Transformer => Architecture::transformer(a.dim),
     };
+    let tokens = match &architecture {
+        Architecture::Ffn => None,
+        Architecture::Transformer { partition } => Some(partition.len() + 3),
+    };
     let budget = Budget::new(a.budget, architecture, a.dim, a.outputs)?;
     let looped: Vec<_> = budget.loop_shapes().collect();
     let untied: Vec<_> = budget.untied_shapes().collect();
     if global.json {
         output::print_json(&json!({
-            "budget": a.budget, "dim": a.dim, "outputs": a.outputs,
+            "budget": a.budget, "dim": a.dim, "outputs": a.outputs, "tokens": tokens,
             "loop": looped, "untied": untied,
         }))?;
         return Ok(Exit::Done);
@@ -58,7 +62,13 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     for s in &looped {
         table.push([count(s.q), count(s.r), count(s.count)]);
     }
-    let mut text = format!(
+    let mut text = tokens.map_or(String::new(), |n| {
+        format!(
+            "Post-LN Transformer with N = {n} tokens: {} of data, one controller, two references\n",
+            n - 3
+        )
+    });
+    text += &format!(
         "Single and Loop (any T), largest r for each q under B = {}\n{}",
         a.budget,
         table.to_terminal(output::color())

@@ -1,9 +1,9 @@
 //! `loopfit compare`.
 
-use crate::data::{LearnArguments, cap, count, updates};
-use crate::exit::Exit;
+use crate::data::{LearnArguments, cap, replications, updates};
+use crate::exit::{Exit, usage};
 use crate::{Global, interrupt, output, progress};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use loopfit_engine::Engine;
 use loopfit_model::{Method, Tying};
 use loopfit_report::{Comparison, MethodResult, SeedResult};
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "B", value_parser = cap)]
     budget: usize,
     /// Number of paired replications.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = count)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = replications)]
     seeds: usize,
     /// The first seed; the others follow it.
     #[arg(long, value_name = "SEED", default_value_t = 88_000)]
@@ -64,6 +64,9 @@ impl FromStr for Shape {
             ("untied", [q, r, t]) => (*q, *r, Tying::Untied { t: *t }),
             _ => return Err(wrong()),
         };
+        if q == 0 || r == 0 || tying.iterations() == 0 {
+            return Err(format!("`{text}` is no shape: q, r and T are at least 1"));
+        }
         Ok(Self(FixedShape { q, r, tying }))
     }
 }
@@ -79,14 +82,15 @@ pub(crate) struct Setup {
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    let Some(last) = a.first_seed.checked_add(a.seeds as u64 - 1) else {
+        return Err(usage(
+            "the seeds run past the largest number: use a smaller --first-seed".to_string(),
+        ));
+    };
     let source = a.learn.source(a.first_seed)?;
     if let (Source::Table(table), false) = (&source, global.quiet) {
         output::say(&table.decision.because);
     }
-    let last = a
-        .first_seed
-        .checked_add(a.seeds as u64 - 1)
-        .context("the seeds run past the largest number; use a smaller --first-seed")?;
     let setup = Setup {
         source,
         noise: a.learn.noise(),
@@ -99,16 +103,20 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         output::create_directory(directory)?;
     }
     let (comparison, exit) = setup.run(global)?;
-    let text = if global.json {
-        comparison.to_json()
-    } else {
-        comparison.to_terminal(output::color())
-    };
-    output::print(&text)?;
+    print(&comparison, global)?;
     if let Some(directory) = &a.report {
         write_report(&comparison, directory, global.quiet)?;
     }
     Ok(exit)
+}
+
+/// Prints a comparison as the user wants it.
+pub(crate) fn print(comparison: &Comparison, global: &Global) -> Result<()> {
+    output::print(&if global.json {
+        comparison.to_json()
+    } else {
+        comparison.to_terminal(output::color())
+    })
 }
 
 impl Setup {

@@ -1,6 +1,6 @@
 //! `loopfit demo`.
 
-use super::compare::{Setup, write_report};
+use super::compare::{Setup, print, write_report};
 use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::Result;
@@ -60,12 +60,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     }
     output::create_directory(&a.output_dir)?;
     let (comparison, exit) = setup.run(global)?;
-    let text = if global.json {
-        comparison.to_json()
-    } else {
-        comparison.to_terminal(output::color())
-    };
-    output::print(&text)?;
+    print(&comparison, global)?;
     write_report(&comparison, &a.output_dir, global.quiet)?;
     Ok(exit)
 }

@@ -13,7 +13,7 @@ use loopfit_report::{Align, Table};
 use loopfit_search::fit::{MethodFit, Request, fit};
 use loopfit_search::replication::{Replication, Source};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(
@@ -61,7 +61,8 @@ impl MethodName {
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     if let Some(path) = &a.output {
-        output::check_writable(path)?;
+        let read: Vec<&Path> = a.learn.data.file().into_iter().collect();
+        output::check_writable(path, &read)?;
     }
     let wanted =
         |method: Method| a.method.is_empty() || a.method.iter().any(|n| n.method() == method);
@@ -124,9 +125,9 @@ fn notes(source: &Source, replication: &Replication) -> Vec<String> {
     if let Source::Table(table) = source {
         notes.push(table.decision.because.clone());
     }
-    notes.extend(replication.preprocessing.notes().iter().cloned());
+    notes.extend(replication.notes.iter().cloned());
     notes.push(format!(
-        "{} training and {} validation rows, {} inputs",
+        "rows: {} for training and {} for validation; inputs: {}",
         problem.train.n(),
         problem.valid.n(),
         problem.train.d()
@@ -197,7 +198,7 @@ fn to_json(
         .collect();
     json!({
         "data": source.name(), "task": replication.preprocessing.task(), "budget": a.budget, "seed": a.seed,
-        "train_rows": replication.problem.train.n(), "valid_rows": replication.problem.valid.n(),
+        "train_rows": replication.problem.train.n(), "valid_rows": replication.problem.valid.n(), "test_rows": replication.test_rows,
         "inputs": replication.preprocessing.feature_names(), "metric": source.metric(), "notes": notes,
         "selected": fits[0].method.key(), "methods": methods,
         "model": a.output.as_ref().map(|p| p.display().to_string()),

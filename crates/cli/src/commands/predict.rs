@@ -1,7 +1,7 @@
 //! `loopfit predict`.
 
 use crate::data::{DataName, ReadArguments};
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_engine::{FittedModel, Predictions};
@@ -20,16 +20,27 @@ pub(crate) struct Arguments {
     /// Write a csv file instead of printing.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Seed of a simulation's rows.
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
+    /// Seed of a simulation: its function and its rows; 0 by default.
+    #[arg(long)]
+    seed: Option<u64>,
     #[command(flatten)]
     read: ReadArguments,
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     if let Some(path) = &a.output {
-        output::check_writable(path)?;
+        if global.json {
+            return Err(usage(
+                "-o writes a csv file and --json prints: choose one".to_string(),
+            ));
+        }
+        output::check_writable(
+            path,
+            &[Some(a.model.as_path()), a.data.file()]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>(),
+        )?;
     }
     let model = FittedModel::load(&a.model)?;
     let table = a.read.table(&a.data, a.seed)?;

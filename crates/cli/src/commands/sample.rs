@@ -1,7 +1,7 @@
 //! `loopfit sample`.
 
 use crate::data::count;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_engine::FittedModel;
@@ -29,7 +29,12 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     if let Some(path) = &a.output {
-        output::check_writable(path)?;
+        if global.json {
+            return Err(usage(
+                "-o writes a csv file and --json prints: choose one".to_string(),
+            ));
+        }
+        output::check_writable(path, &[a.model.as_path()])?;
     }
     let model = FittedModel::load(&a.model)?;
     let stream = Stream::new(a.seed).child("sample");

@@ -12,16 +12,16 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit score model.safetensors test.csv\n  loopfit score model.safetensors sim:bumps --seed 3 --json"
+    after_help = "Examples:\n  loopfit score model.safetensors test.csv\n  loopfit score bumps.safetensors sim:bumps --seed 3 --json   (fitted with --seed 3)"
 )]
 pub(crate) struct Arguments {
     /// The model file.
     model: PathBuf,
     /// Rows with known targets; of a simulation, its noise-free test observations.
     data: DataName,
-    /// Seed of a simulation's rows.
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
+    /// Seed of a simulation: its function and its rows; 0 by default.
+    #[arg(long)]
+    seed: Option<u64>,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -32,6 +32,13 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let rows: Vec<usize> = (0..table.rows()).collect();
     let score = super::on_threads(global, || model.score(&table, &rows))??;
     if !global.quiet {
+        let (fitted, seed) = (&model.provenance, a.seed.unwrap_or(0));
+        if a.data.file().is_none() && (fitted.source != table.source() || fitted.seed != seed) {
+            output::say(&format!(
+                "the model was fitted from {} with seed {}: this is another function",
+                fitted.source, fitted.seed
+            ));
+        }
         score.notes.iter().for_each(|note| output::say(note));
     }
     if global.json {

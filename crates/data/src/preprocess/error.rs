@@ -68,6 +68,14 @@ pub enum PreprocessError {
         /// The target.
         target: String,
     },
+    /// The target's numbers leave the floating-point range when squared.
+    #[error(
+        "target `{target}` has numbers too large or too close to scale; express it in another unit"
+    )]
+    TargetScale {
+        /// The target.
+        target: String,
+    },
     /// The training rows share one class.
     #[error(
         "target `{target}` has only the class `{class}` in the training rows, so there is nothing to learn"

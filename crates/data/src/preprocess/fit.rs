@@ -32,6 +32,11 @@ impl Preprocessing {
         }
         let (mut inputs, mut notes) = (Vec::new(), Vec::new());
         for name in &roles.inputs {
+            if roles.inputs.len() > 1 && numbers_the_rows(find(table, name)?) {
+                notes.push(format!(
+                    "column `{name}` numbers the rows: leave it out with --ignore if it means nothing else"
+                ));
+            }
             let fitted = match (find(table, name)?, task) {
                 (Column::Categorical(c), Task::Density) => {
                     return Err(PreprocessError::TextInDensity {
@@ -63,6 +68,14 @@ impl Preprocessing {
             target,
             notes,
         })
+    }
+}
+
+/// Whether a column is `k, k + 1, k + 2, ...`
+fn numbers_the_rows(column: &Column) -> bool {
+    match column {
+        Column::Numeric(values) => values.windows(2).all(|pair| pair[1] == pair[0] + 1.0),
+        Column::Categorical(_) => false,
     }
 }
 
@@ -156,10 +169,12 @@ fn response(name: &str, column: &Column, rows: &[usize]) -> Result<Target, Prepr
     }
     let values: Vec<f64> = rows.iter().map(|row| values[*row]).collect();
     let sd = sample_sd(&values);
-    if values.iter().all(|v| *v == values[0]) || !(sd > 0.0 && sd.is_finite()) {
-        return Err(PreprocessError::ZeroVariance {
-            target: name.to_string(),
-        });
+    let target = name.to_string();
+    if values.iter().all(|v| *v == values[0]) {
+        return Err(PreprocessError::ZeroVariance { target });
+    }
+    if !(sd > 0.0 && sd.is_finite()) {
+        return Err(PreprocessError::TargetScale { target });
     }
     Ok(Target::Response {
         name: name.to_string(),

@@ -162,7 +162,10 @@ fn each_way_of_being_wrong_has_its_sentence() {
     let rows: Vec<usize> = (0..101).collect();
     assert_eq!(
         fit(&t, Task::Regression, &rows).unwrap().notes(),
-        ["column `s` is left out: it has 101 different texts, the first being `n0`, line 2"]
+        [
+            "column `x` numbers the rows: leave it out with --ignore if it means nothing else",
+            "column `s` is left out: it has 101 different texts, the first being `n0`, line 2"
+        ]
     );
     let t = table("x,y\n1,a\n2,a\n3,b\n");
     assert_eq!(
