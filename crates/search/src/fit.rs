@@ -43,7 +43,9 @@ pub struct MethodFit {
     pub method: Method,
     /// The model.
     pub model: FittedModel,
-    /// Its metric on the test samples.
+    /// Its metric on the validation samples; NaN if the method failed.
+    pub validation: f64,
+    /// Its metric on the test samples; NaN if the method failed.
     pub test: f64,
     /// Updates of the method's search.
     pub updates: usize,
@@ -117,10 +119,15 @@ impl Request {
             },
             parameters: found.outcome.parameters,
         };
-        let test = replication.judge(&model)?;
+        let (validation, test) = if model.provenance.validation.is_finite() {
+            (replication.validate(&model)?, replication.judge(&model)?)
+        } else {
+            (f64::NAN, f64::NAN)
+        };
         Ok(MethodFit {
             method,
             model,
+            validation,
             test,
             updates: found.updates,
             stop: found.outcome.stop,

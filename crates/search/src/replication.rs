@@ -134,6 +134,7 @@ pub struct Replication {
     pub test_rows: usize,
     /// What a person should know about the rows.
     pub notes: Vec<String>,
+    valid: (Arc<Table>, Vec<usize>),
     judge: Judge,
 }
 
@@ -166,6 +167,20 @@ impl Source {
                 Task::Binary | Task::Multiclass { .. } => "test log loss",
                 Task::Density => "test NLL",
             },
+        }
+    }
+
+    /// What [`Replication::validate`] measures.
+    pub fn validation_metric(&self) -> &'static str {
+        let task = match self {
+            Self::Simulation { simulation, .. } if simulation.is_density() => Task::Density,
+            Self::Simulation { .. } => Task::Regression,
+            Self::Table(source) => source.decision.task,
+        };
+        match task {
+            Task::Regression => "validation MSE",
+            Task::Binary | Task::Multiclass { .. } => "validation log loss",
+            Task::Density => "validation NLL",
         }
     }
 
@@ -212,6 +227,7 @@ impl Source {
                     source: self.name(),
                     test_rows: test.len(),
                     notes,
+                    valid: (table.clone(), valid),
                     judge: Judge::Rows {
                         table: table.clone(),
                         rows: test,
@@ -267,6 +283,7 @@ fn simulate(
         source,
         test_rows: if density { 0 } else { TEST_SIZE },
         notes: Vec::new(),
+        valid: (Arc::new(valid), all(n_valid)),
         judge,
     })
 }
@@ -313,6 +330,12 @@ fn likelihood(task: Task, d: usize, noise: Option<Noise>) -> Result<Likelihood, 
 }
 
 impl Replication {
+    /// The score of a model on the validation samples, in the units of the data.
+    pub fn validate(&self, model: &FittedModel) -> Result<f64, SearchError> {
+        let (table, rows) = &self.valid;
+        Ok(model.score(table, rows)?.value)
+    }
+
     /// The test metric of a model, lower is better. The only reader of test samples.
     pub fn judge(&self, model: &FittedModel) -> Result<f64, SearchError> {
         match &self.judge {

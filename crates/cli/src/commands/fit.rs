@@ -143,15 +143,11 @@ fn to_text(a: &Arguments, source: &Source, fits: &[MethodFit]) -> String {
         ("r", Align::Right),
         ("T", Align::Right),
         ("numbers", Align::Right),
-        ("validation NLL (model units)", Align::Right),
+        (source.validation_metric(), Align::Right),
         (metric, Align::Right),
     ]);
     let exponent = |values: Vec<f64>| Exponent::of(values);
-    let validations = || {
-        fits.iter()
-            .map(|f| f.model.provenance.validation)
-            .collect::<Vec<_>>()
-    };
+    let validations = || fits.iter().map(|f| f.validation).collect::<Vec<_>>();
     let tests = || fits.iter().map(|f| f.test).collect::<Vec<_>>();
     for (i, f) in fits.iter().enumerate() {
         let network = f.model.parameters.network();
@@ -161,7 +157,7 @@ fn to_text(a: &Arguments, source: &Source, fits: &[MethodFit]) -> String {
             network.r().to_string(),
             network.tying().iterations().to_string(),
             network.count().to_string(),
-            number::value(f.model.provenance.validation, 4, exponent(validations())),
+            number::value(f.validation, 4, exponent(validations())),
             number::value(f.test, 4, exponent(tests())),
         ];
         if i == 0 {
@@ -191,7 +187,7 @@ fn to_json(
             let network = f.model.parameters.network();
             json!({
                 "method": f.method.key(), "q": network.q(), "r": network.r(), "t": network.tying().iterations(),
-                "count": network.count(), "validation": f.model.provenance.validation, "test": f.test,
+                "count": network.count(), "validation": f.validation, "test": f.test,
                 "updates": f.updates, "stop": f.stop,
             })
         })
