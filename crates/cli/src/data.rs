@@ -167,9 +167,9 @@ pub(crate) fn replications(text: &str) -> Result<usize, String> {
     between(text, 1, 1000)
 }
 
-/// Parses a number of updates: sixteen at least, so that every start of a search has one.
+/// Parses a number of updates: so many that every start of a search has one.
 pub(crate) fn updates(text: &str) -> Result<usize, String> {
-    between(text, 16, 1_000_000_000_000)
+    between(text, 32, 1_000_000_000_000)
 }
 
 /// Parses a cap B.

@@ -38,7 +38,7 @@ const CASES: &[Case] = &[
     ("budget too small for the data", "fit good.csv --target y --budget 7 -o out", 3, &["budget 7", "the smallest needs"]),
     ("budget too small", "budget --dim 5 --budget 11", 3, &["11", "12"]),
     ("shape over the cap", "compare sim:bumps --budget 64 --shape loop=4,11,16", 3, &["120", "64"]),
-    ("too few updates", "fit good.csv --target y --budget 64 --updates 3 -o out", 2, &["at least 16"]),
+    ("too few updates", "fit good.csv --target y --budget 64 --updates 3 -o out", 2, &["at least 32"]),
     ("a noise model for classes", "fit classes.csv --target label --budget 64 --likelihood laplace -o out", 3, &["laplace", "classification"]),
     ("output in no directory", "fit good.csv --target y --budget 64 -o none/out", 3, &["none", "create it"]),
     ("output is a directory", "fit good.csv --target y --budget 64 -o .", 3, &["directory"]),

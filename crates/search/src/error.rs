@@ -30,6 +30,9 @@ pub enum SearchError {
     /// A shape that does not exist.
     #[error(transparent)]
     Shape(#[from] ShapeError),
+    /// A network that cannot grow.
+    #[error(transparent)]
+    Growth(#[from] loopfit_model::growth::GrowthError),
     /// A fit that cannot run.
     #[error(transparent)]
     Spec(#[from] SpecError),

@@ -3,7 +3,7 @@
 use crate::SearchError;
 use crate::plan::{Plan, Setting};
 use crate::replication::Problem;
-use loopfit_engine::{Control, Engine, FitOutcome, FitSpec, Start};
+use loopfit_engine::{Control, Engine, FitOutcome, FitSpec};
 use std::sync::Arc;
 
 /// What one search tries.
@@ -79,12 +79,9 @@ pub fn search(
             };
             race[s].truncate(now.fits);
             for (place, runner) in race[s].iter().enumerate() {
-                let start = runner
-                    .outcome
-                    .as_ref()
-                    .map(|o| Start::Given(o.parameters.clone()));
+                let start = runner.outcome.as_ref().map(|o| &o.parameters);
                 let setting = &search.settings[runner.setting];
-                specs.push(setting.spec(&search.problem, rung, now.updates, start));
+                specs.push(setting.spec(&search.problem, rung, *now, start)?);
                 of.push((s, place));
             }
         }

@@ -40,6 +40,7 @@ fn halving_keeps_the_setting_with_the_lowest_loss() {
             .map(|(fits, updates)| Rung {
                 fits: *fits,
                 updates: *updates,
+                shorten: 1,
             })
             .collect();
         let search_ = Search {
