@@ -131,8 +131,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
 }
 
 /// A computation that runs on any [`Simd`]. `run` must be `#[inline(always)]`, and so
-/// must everything it calls with `S`, or the instructions are not available to it. Hot
-/// loops use no closures for that reason: they are functions of their own.
+/// must everything it calls with `S`, or the instructions are not available to it. A closure
+/// is a function of its own that the compiler may or may not inline: hot loops do without.
 pub trait Kernel {
     /// What it computes.
     type Output;
