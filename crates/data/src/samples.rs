@@ -113,6 +113,23 @@ impl Samples {
         &self.y
     }
 
+    /// The first `n` observations, or all if there are fewer.
+    pub fn first(&self, n: usize) -> Self {
+        let n = n.min(self.n);
+        Self {
+            n,
+            d: self.d,
+            x: self.x[..n * self.d].to_vec(),
+            y: self.y[..n.min(self.y.len())].to_vec(),
+        }
+    }
+
+    /// These observations followed by those of `other`, which has as many inputs.
+    pub fn followed_by(&self, other: &Self) -> Result<Self, SamplesError> {
+        let joined = |a: &[f32], b: &[f32]| [a, b].concat();
+        Self::new(self.d, joined(&self.x, &other.x), joined(&self.y, &other.y))
+    }
+
     /// SHA-256 of the contents as 64 hexadecimal digits: what a fit's specification records
     /// of its data.
     ///

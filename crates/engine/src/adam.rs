@@ -1,9 +1,8 @@
 //! Adam as in the paper (F.4.3): bias-corrected, gradient-norm cap, weight decay,
 //! cosine learning rate, coefficients clamped to their box.
 
-use crate::spec::{Stage, WeightDecay};
+use crate::spec::{self, Stage, WeightDecay};
 use loopfit_numerics::lanes::{Kernel, Lane, Level, Simd};
-use loopfit_numerics::libm;
 
 const BETA1: f64 = 0.9;
 const BETA2: f64 = 0.999;
@@ -20,6 +19,7 @@ const EPSILON: f32 = 1e-8;
 /// Kingma and Ba, "Adam: a method for stochastic optimization", 2015.
 #[derive(Debug)]
 pub(crate) struct Adam {
+    settings: spec::Adam,
     level: Level,
     m: Vec<Lane>,
     v: Vec<Lane>,
@@ -33,20 +33,23 @@ pub(crate) struct Adam {
 
 impl Adam {
     /// A fresh optimiser; `outgoing` marks the coefficients whose rate is multiplied by
-    /// the stage's outgoing factor.
+    /// the outgoing factor.
     pub(crate) fn new(
         level: Level,
-        stage: &Stage,
+        settings: spec::Adam,
         outgoing: &[bool],
         coefficient_bound: f32,
     ) -> Self {
-        let rate = Lane::lines(
-            outgoing
-                .iter()
-                .map(|o| if *o { stage.outgoing_rate as f32 } else { 1.0 }),
-        );
+        let rate = Lane::lines(outgoing.iter().map(|o| {
+            if *o {
+                settings.outgoing_rate as f32
+            } else {
+                1.0
+            }
+        }));
         let zeros = vec![Lane::ZERO; rate.len()];
         Self {
+            settings,
             level,
             m: zeros.clone(),
             v: zeros,
@@ -65,9 +68,9 @@ impl Adam {
         if !norm.is_finite() {
             return false;
         }
-        let cap = stage.gradient_cap as f32;
+        let cap = self.settings.gradient_cap as f32;
         let scale = if norm > cap { cap / norm } else { 1.0 };
-        let learning_rate = learning_rate(stage, self.step);
+        let learning_rate = stage.rate_at(self.step);
         self.step += 1;
         self.power1 *= BETA1;
         self.power2 *= BETA2;
@@ -90,13 +93,6 @@ impl Adam {
         });
         true
     }
-}
-
-/// Cosine decay from `learning_rate` to `final_rate` times that.
-fn learning_rate(stage: &Stage, step: usize) -> f64 {
-    let progress = step as f64 / stage.updates as f64;
-    let cosine = 0.5 * (1.0 + libm::cos(std::f64::consts::PI * progress));
-    stage.learning_rate * (stage.final_rate + (1.0 - stage.final_rate) * cosine)
 }
 
 struct SquaredNorm<'a>(&'a [Lane]);
@@ -175,11 +171,14 @@ mod tests {
             learning_rate: 0.01,
             weight_decay,
             updates: 50,
-            gradient_cap: 1.5,
-            outgoing_rate: 0.25,
             ..Stage::default()
         }
     }
+
+    const SETTINGS: spec::Adam = spec::Adam {
+        gradient_cap: 1.5,
+        outgoing_rate: 0.25,
+    };
 
     /// Against the textbook recursion in f64.
     #[test]
@@ -194,7 +193,7 @@ mod tests {
             let mut theta: Vec<f64> = (0..20).map(|i| f64::from(i) * 0.1 - 1.0).collect();
             let mut lanes = Lane::lines(theta.iter().map(|t| *t as f32));
             let (mut m, mut v) = (vec![0.0; 20], vec![0.0; 20]);
-            let mut adam = Adam::new(Level::fastest(), &stage, &outgoing, 1.05);
+            let mut adam = Adam::new(Level::fastest(), SETTINGS, &outgoing, 1.05);
             for k in 1..=50 {
                 // Gradient of sum_i (theta_i - i / 20)^2.
                 let g: Vec<f64> = theta
@@ -238,7 +237,7 @@ mod tests {
         let stage = stage(WeightDecay::Coupled(0.0));
         let mut theta = Lane::lines([1.0, 2.0]);
         let before = theta.clone();
-        let mut adam = Adam::new(Level::fastest(), &stage, &[false; 2], 128.0);
+        let mut adam = Adam::new(Level::fastest(), SETTINGS, &[false; 2], 128.0);
         assert!(!adam.step(&stage, &Lane::lines([f32::NAN, 0.0]), &mut theta));
         assert!(!adam.step(&stage, &Lane::lines([3e38, 3e38]), &mut theta));
         assert_eq!(theta, before);

@@ -1,14 +1,14 @@
 //! One fit: start, stages of Adam, validation, best checkpoint.
 
 use crate::adam::Adam;
-use crate::batches::{Batches, Strips};
+use crate::batches::Batches;
 use crate::ffn::Ffn;
 use crate::ffn::pack::Packing;
-use crate::gradient::{Gradient, node_strips};
-use crate::predict::clipped_rows;
+use crate::gradient::Gradient;
+use crate::loss::Loss;
 use crate::run::Control;
-use crate::spec::{FitSpec, Stage, Start};
-use loopfit_likelihood::{Energy, Likelihood};
+use crate::scoring::ScoringState;
+use crate::spec::{FitSpec, Optimiser, Stage, Start};
 use loopfit_model::{Parameters, init};
 use loopfit_numerics::lanes::{Lane, Level};
 use serde::Serialize;
@@ -43,6 +43,12 @@ pub enum Stop {
     Interrupted,
 }
 
+/// The optimiser of a stage.
+enum Steps {
+    Adam(Adam),
+    Scoring(Box<ScoringState>),
+}
+
 /// Runs one checked fit.
 pub(crate) fn fit(spec: &FitSpec, level: Level, control: &Control) -> FitOutcome {
     Fit::new(spec, level).run(control)
@@ -52,7 +58,7 @@ struct Fit<'a> {
     spec: &'a FitSpec,
     level: Level,
     ffn: Ffn,
-    validation: Validation<'a>,
+    validation: Loss,
     /// Current coefficients, packed, filled up with zeros.
     theta: Vec<Lane>,
     best: Vec<Lane>,
@@ -77,7 +83,7 @@ impl<'a> Fit<'a> {
         };
         let theta = Lane::lines(ffn.packing.pack_parameters(&start));
         Self {
-            validation: Validation::new(spec),
+            validation: Loss::validation(spec.likelihood, spec.bounds, &spec.valid),
             level,
             best: theta.clone(),
             theta,
@@ -130,17 +136,30 @@ impl<'a> Fit<'a> {
             spec.bounds.output,
             batches.len(),
         );
-        let mut adam = Adam::new(
-            self.level,
-            stage,
-            &self.ffn.packing.outgoing(),
-            spec.bounds.coefficient,
-        );
+        let mut optimiser = match &stage.optimiser {
+            Optimiser::Adam(settings) => Steps::Adam(Adam::new(
+                self.level,
+                *settings,
+                &self.ffn.packing.outgoing(),
+                spec.bounds.coefficient,
+            )),
+            Optimiser::Scoring(settings) => Steps::Scoring(Box::new(ScoringState::new(
+                *settings,
+                spec,
+                &self.ffn,
+                self.level,
+                spec.stream.child("signs").nth(number as u64),
+            ))),
+        };
         let len = self.ffn.packing.len();
         for update in 1..=stage.updates {
-            gradient.batch().gather(&spec.train, batches.advance());
-            let g = gradient.compute(&Lane::flatten(&self.theta)[..len]);
-            if !adam.step(stage, g, &mut self.theta) {
+            gradient.gather(&spec.train, batches.advance());
+            gradient.compute(&Lane::flatten(&self.theta)[..len]);
+            let stepped = match &mut optimiser {
+                Steps::Adam(adam) => adam.step(stage, gradient.total(), &mut self.theta),
+                Steps::Scoring(scoring) => scoring.step(stage, &gradient, &mut self.theta),
+            };
+            if !stepped {
                 return Some(Stop::Diverged);
             }
             self.updates += 1;
@@ -160,7 +179,7 @@ impl<'a> Fit<'a> {
     /// Validates the current coefficients and keeps them if they are the best so far.
     fn checkpoint(&mut self) -> Option<Stop> {
         let theta = &Lane::flatten(&self.theta)[..self.ffn.packing.len()];
-        let loss = self.validation.loss(&self.ffn, theta);
+        let loss = self.validation.at(&self.ffn, theta);
         self.curve.push((self.updates, loss));
         if !loss.is_finite() {
             return Some(Stop::Diverged);
@@ -171,55 +190,5 @@ impl<'a> Fit<'a> {
             self.best.clone_from(&self.theta);
         }
         None
-    }
-}
-
-/// The validation samples, laid out once.
-struct Validation<'a> {
-    spec: &'a FitSpec,
-    strips: Strips,
-    y: Vec<f64>,
-    /// The energy model's finer rule and its nodes.
-    nodes: Option<(Energy, Vec<Lane>)>,
-    out: Vec<Lane>,
-}
-
-impl<'a> Validation<'a> {
-    fn new(spec: &'a FitSpec) -> Self {
-        let nodes = match spec.likelihood {
-            Likelihood::Energy(energy) => {
-                // The finer rule exists for every dimension that has a training rule.
-                let finer = Energy::evaluation(energy.d()).unwrap_or(energy);
-                Some((finer, node_strips(finer)))
-            }
-            _ => None,
-        };
-        let y = spec.valid.y().iter().map(|v| f64::from(*v)).collect();
-        Self {
-            spec,
-            strips: Strips::all(&spec.valid),
-            y,
-            nodes,
-            out: Vec::new(),
-        }
-    }
-
-    /// Average negative log-likelihood; NaN if an output is not a number.
-    fn loss(&mut self, ffn: &Ffn, params: &[f32]) -> f64 {
-        let bounds = self.spec.bounds;
-        let mut outputs = |x: &[Lane], n: usize| {
-            self.out
-                .resize(x.len() / ffn.packing.d * ffn.packing.outputs, Lane::ZERO);
-            ffn.predict(params, x, &mut self.out);
-            clipped_rows(&self.out, n, ffn.packing.outputs, bounds)
-        };
-        let at_samples = outputs(&self.strips.x, self.spec.valid.n());
-        let loss = match &self.nodes {
-            None => self.spec.likelihood.average_nll(&at_samples, &self.y),
-            Some((energy, nodes)) => {
-                energy.average_nll(&at_samples, &outputs(nodes, energy.node_count()))
-            }
-        };
-        loss.unwrap_or(f64::NAN)
     }
 }

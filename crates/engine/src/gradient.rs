@@ -57,13 +57,23 @@ impl Gradient {
         }
     }
 
-    /// The batch, to be filled before [`Gradient::compute`].
-    pub(crate) fn batch(&mut self) -> &mut Strips {
-        &mut self.batch
+    /// Fills the batch with rows of a sample set.
+    pub(crate) fn gather(&mut self, samples: &Samples, rows: &[u32]) {
+        self.batch.gather(samples, rows);
     }
 
-    /// The gradient at `params`, in packed order, filled up with zeros.
-    pub(crate) fn compute(&mut self, params: &[f32]) -> &[Lane] {
+    /// The batch, followed by the nodes of an energy model.
+    pub(crate) fn batch(&self) -> &Strips {
+        &self.batch
+    }
+
+    /// What [`Gradient::compute`] computed, in packed order, filled up with zeros.
+    pub(crate) fn total(&self) -> &[Lane] {
+        &self.total
+    }
+
+    /// Computes the gradient of the batch at `params`.
+    pub(crate) fn compute(&mut self, params: &[f32]) {
         let (d, c) = (self.ffn.packing.d, self.ffn.packing.outputs);
         let strips = self.batch.x.len() / d;
         let at_once = self.ffn.strips_at_once(strips);
@@ -103,7 +113,6 @@ impl Gradient {
             acc: &self.acc,
             total: &mut self.total,
         });
-        &self.total
     }
 
     /// Bytes held.
@@ -139,9 +148,9 @@ pub fn gradient(
     let ffn = Ffn::new(packing.clone(), level);
     let mut gradient = Gradient::new(ffn, level, likelihood, bounds.output, samples.n());
     let rows: Vec<u32> = (0..samples.n() as u32).collect();
-    gradient.batch().gather(samples, &rows);
-    let total = gradient.compute(&packing.pack_parameters(parameters));
-    packing.unpack(network, &Lane::flatten(total)[..packing.len()])
+    gradient.gather(samples, &rows);
+    gradient.compute(&packing.pack_parameters(parameters));
+    packing.unpack(network, &Lane::flatten(gradient.total())[..packing.len()])
 }
 
 /// Bytes of a fit's gradient computation: activations, accumulators and batch. Beside them

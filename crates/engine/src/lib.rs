@@ -19,10 +19,14 @@ mod ffn;
 mod fit;
 mod fitted;
 mod gradient;
+mod information;
+mod loss;
 mod objective;
 mod predict;
 mod run;
+mod scoring;
 mod spec;
+mod tolerance;
 
 pub use apply::{ApplyError, Predictions, Score};
 pub use ffn::{RowPredictor, flops_per_update};
@@ -31,4 +35,8 @@ pub use fitted::{FittedModel, ModelError, Provenance};
 pub use gradient::{bytes_in_flight, gradient};
 pub use predict::Predictor;
 pub use run::{Control, Engine};
-pub use spec::{FitSpec, SpecError, Stage, Start, WeightDecay};
+pub use spec::{
+    Adam, FitSpec, MAX_SCORING_COEFFICIENTS, Optimiser, Scoring, SpecError, Stage, Start,
+    WeightDecay,
+};
+pub use tolerance::{Tolerance, tolerance};

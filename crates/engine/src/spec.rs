@@ -3,6 +3,7 @@
 use loopfit_data::Samples;
 use loopfit_likelihood::Likelihood;
 use loopfit_model::{Bounds, Network, Parameters};
+use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -41,16 +42,16 @@ pub enum Start {
     Given(Parameters),
 }
 
-/// A run of Adam with one learning-rate schedule.
+/// A run of an optimiser with one learning-rate schedule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stage {
+    /// What turns gradients into steps.
+    pub optimiser: Optimiser,
     /// Initial learning rate.
     pub learning_rate: f64,
     /// Final learning rate as a fraction of the initial one; cosine in between.
     pub final_rate: f64,
-    /// Factor on the learning rate of `W2` and `b2`, 1 / T in the paper's B and T studies.
-    pub outgoing_rate: f64,
     /// Weight decay and how it enters.
     pub weight_decay: WeightDecay,
     /// Samples in a batch.
@@ -59,22 +60,78 @@ pub struct Stage {
     pub updates: usize,
     /// Updates between evaluations on the validation samples.
     pub validate_every: usize,
+}
+
+/// What turns gradients into steps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Optimiser {
+    /// First order: each coefficient has its own scale.
+    Adam(Adam),
+    /// Second order: all coefficients share the model's Fisher information.
+    Scoring(Scoring),
+}
+
+/// Adam, as in the paper (F.4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Adam {
+    /// Factor on the learning rate of `W2` and `b2`, 1 / T in the paper's B and T studies.
+    pub outgoing_rate: f64,
     /// Cap on the norm of the gradient.
     pub gradient_cap: f64,
 }
+
+impl Default for Adam {
+    fn default() -> Self {
+        Self {
+            outgoing_rate: 1.0,
+            gradient_cap: 5.0,
+        }
+    }
+}
+
+/// Stochastic Fisher scoring. Memory and time of a step grow with the square of the number of
+/// coefficients, those of a refresh with its cube.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Scoring {
+    /// Added to the diagonal of the information, in units of the likelihood's own
+    /// ([`Likelihood::information_scale`]).
+    pub damping: f64,
+    /// Cap on the norm of a step.
+    pub step_cap: f64,
+    /// Weight of the past at each refresh of the average information.
+    pub memory: f64,
+    /// Updates between refreshes.
+    pub refresh: usize,
+}
+
+impl Default for Scoring {
+    fn default() -> Self {
+        Self {
+            damping: 0.1,
+            step_cap: 0.1,
+            memory: 0.9,
+            refresh: 10,
+        }
+    }
+}
+
+/// Most coefficients that [`Scoring`] takes: their information fills 128 MiB.
+pub const MAX_SCORING_COEFFICIENTS: usize = 4096;
 
 impl Default for Stage {
     /// The paper's simulation settings (F.4.3).
     fn default() -> Self {
         Self {
+            optimiser: Optimiser::Adam(Adam::default()),
             learning_rate: 0.003,
             final_rate: 0.05,
-            outgoing_rate: 1.0,
             weight_decay: WeightDecay::Coupled(0.0),
             batch: 128,
             updates: 6000,
             validate_every: 200,
-            gradient_cap: 5.0,
         }
     }
 }
@@ -166,6 +223,14 @@ pub enum SpecError {
     /// An architecture that this engine cannot train.
     #[error("training the {0} is not available; use the residual FFN")]
     Architecture(&'static str),
+    /// More coefficients than a second-order method can hold.
+    #[error(
+        "Fisher scoring takes networks of at most {MAX_SCORING_COEFFICIENTS} numbers, not {0}; use Adam"
+    )]
+    ScoringSize(usize),
+    /// No damped step could be computed.
+    #[error("the Fisher information of these coefficients is not finite")]
+    NoCurvature,
     /// The number of fits at once.
     #[error("cannot start {0} threads: {1}")]
     Threads(usize, String),
@@ -207,10 +272,15 @@ impl FitSpec {
         if self.stages.is_empty() {
             return Err(SpecError::NoStage);
         }
-        self.stages
-            .iter()
-            .enumerate()
-            .try_for_each(|(i, stage)| stage.check(i + 1))
+        let count = self.network.count();
+        for (i, stage) in self.stages.iter().enumerate() {
+            stage.check(i + 1)?;
+            if matches!(stage.optimiser, Optimiser::Scoring(_)) && count > MAX_SCORING_COEFFICIENTS
+            {
+                return Err(SpecError::ScoringSize(count));
+            }
+        }
+        Ok(())
     }
 
     fn check_samples(&self, name: &'static str, samples: &Samples) -> Result<(), SpecError> {
@@ -246,29 +316,31 @@ impl FitSpec {
 }
 
 impl Stage {
+    /// The learning rate of a step, counted from zero: cosine decay from `learning_rate` to
+    /// `final_rate` times that.
+    pub(crate) fn rate_at(&self, step: usize) -> f64 {
+        let progress = step as f64 / self.updates as f64;
+        let cosine = 0.5 * (1.0 + libm::cos(std::f64::consts::PI * progress));
+        self.learning_rate * (self.final_rate + (1.0 - self.final_rate) * cosine)
+    }
+
     fn check(&self, stage: usize) -> Result<(), SpecError> {
         let decay = match self.weight_decay {
             WeightDecay::Coupled(w) | WeightDecay::Decoupled(w) => w,
         };
-        let positive = |v: f64| v.is_finite() && v > 0.0;
-        let settings = [
-            (
-                "learning_rate",
-                self.learning_rate,
-                positive(self.learning_rate),
-                "a positive number",
-            ),
+        let positive = |setting, value: f64| {
+            let good = value.is_finite() && value > 0.0;
+            (setting, value, good, "a positive number")
+        };
+        let counted = |setting, value: usize| (setting, value as f64, value > 0, "at least 1");
+        let final_rate = self.final_rate;
+        let mut settings = vec![
+            positive("learning_rate", self.learning_rate),
             (
                 "final_rate",
-                self.final_rate,
-                (0.0..=1.0).contains(&self.final_rate),
+                final_rate,
+                (0.0..=1.0).contains(&final_rate),
                 "between 0 and 1",
-            ),
-            (
-                "outgoing_rate",
-                self.outgoing_rate,
-                positive(self.outgoing_rate),
-                "a positive number",
             ),
             (
                 "weight_decay",
@@ -276,26 +348,27 @@ impl Stage {
                 decay.is_finite() && decay >= 0.0,
                 "zero or positive",
             ),
-            ("batch", self.batch as f64, self.batch > 0, "at least 1"),
-            (
-                "updates",
-                self.updates as f64,
-                self.updates > 0,
-                "at least 1",
-            ),
-            (
-                "validate_every",
-                self.validate_every as f64,
-                self.validate_every > 0,
-                "at least 1",
-            ),
-            (
-                "gradient_cap",
-                self.gradient_cap,
-                positive(self.gradient_cap),
-                "a positive number",
-            ),
+            counted("batch", self.batch),
+            counted("updates", self.updates),
+            counted("validate_every", self.validate_every),
         ];
+        match self.optimiser {
+            Optimiser::Adam(adam) => settings.extend([
+                positive("outgoing_rate", adam.outgoing_rate),
+                positive("gradient_cap", adam.gradient_cap),
+            ]),
+            Optimiser::Scoring(scoring) => settings.extend([
+                positive("damping", scoring.damping),
+                positive("step_cap", scoring.step_cap),
+                (
+                    "memory",
+                    scoring.memory,
+                    (0.0..1.0).contains(&scoring.memory),
+                    "at least 0 and below 1",
+                ),
+                counted("refresh", scoring.refresh),
+            ]),
+        }
         for (setting, value, good, must) in settings {
             if !good {
                 return Err(SpecError::Stage {

@@ -106,6 +106,42 @@ impl Likelihood {
         Ok(mean(&terms))
     }
 
+    /// Writes `R e` into `out`, where `R R^T` is the Fisher information of the index at `f`. The
+    /// sum of `(R e)(R e)^T` over the unit vectors `e` is the information; so is its mean over
+    /// random signs `e`.
+    ///
+    /// # Formula
+    /// One output: `R = sqrt(I(f))`. Multiclass: column `k` of `R` is `sqrt(p_k) (e_k - p)`,
+    /// since `sum_k p_k (e_k - p)(e_k - p)^T = diag(p) - p p^T`.
+    pub fn information_factor(self, f: &[f64], e: &[f64], out: &mut [f64]) -> Result<(), Error> {
+        check_length(self.outputs(), f)?;
+        check_length(self.outputs(), e)?;
+        check_length(self.outputs(), out)?;
+        match self {
+            Self::Gaussian(l) => out[0] = l.fisher(f[0]).sqrt() * e[0],
+            Self::Laplace(l) => out[0] = l.fisher(f[0]).sqrt() * e[0],
+            Self::Bernoulli(l) => out[0] = l.fisher(f[0]).sqrt() * e[0],
+            Self::Multiclass(l) => l.information_factor(f, e, out),
+            Self::Energy(_) => return Err(Error::NoTarget),
+        }
+        Ok(())
+    }
+
+    /// Size of the Fisher information of one output where the index is zero; one for energy
+    /// models. A yardstick for damping, which then does not depend on the units of the noise.
+    pub fn information_scale(self) -> f64 {
+        match self {
+            Self::Gaussian(l) => l.fisher(0.0),
+            Self::Laplace(l) => l.fisher(0.0),
+            Self::Bernoulli(l) => l.fisher(0.0),
+            Self::Multiclass(l) => {
+                let p = 1.0 / l.classes() as f64;
+                p * (1.0 - p)
+            }
+            Self::Energy(_) => 1.0,
+        }
+    }
+
     /// Distance between the laws of two index functions from their values `f` and `g` at the
     /// same points: points of the law of `X`, row-major, for the conditional families; the
     /// nodes for energy models.

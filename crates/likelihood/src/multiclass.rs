@@ -112,6 +112,16 @@ impl Multiclass {
         }
     }
 
+    /// [`crate::Likelihood::information_factor`].
+    pub(crate) fn information_factor(self, logits: &[f64], e: &[f64], out: &mut [f64]) {
+        debug_assert_eq!(out.len(), self.classes);
+        softmax(logits, out);
+        let total: f64 = out.iter().zip(e).map(|(p, e)| p.sqrt() * e).sum();
+        for (p, e) in out.iter_mut().zip(e) {
+            *p = p.sqrt() * e - *p * total;
+        }
+    }
+
     /// Fisher information of the logits, a C x C matrix, row-major.
     ///
     /// # Formula

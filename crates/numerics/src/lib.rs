@@ -5,11 +5,13 @@
 //! - [`sum`]: sums with a fixed order, means and standard errors;
 //! - [`special`]: log-sum-exp, softplus, sigmoid without overflow;
 //! - [`quadrature`]: Gauss-Legendre rules, midpoint grids, a low-discrepancy set;
+//! - [`cholesky`]: positive definite systems, the same bits at every level;
 //! - [`lanes`]: sixteen 32-bit lanes on AVX-512, AVX2 or plain Rust, bit for bit alike.
 //!
 //! Transcendental functions come from [`libm`], a pure Rust port of musl's, and
 //! never from the platform: two platforms' `exp` differ in the last bit.
 
+pub mod cholesky;
 pub mod lanes;
 pub mod quadrature;
 pub mod special;

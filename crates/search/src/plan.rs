@@ -2,7 +2,7 @@
 
 use crate::SearchError;
 use crate::replication::Problem;
-use loopfit_engine::{FitSpec, Stage, Start};
+use loopfit_engine::{Adam, FitSpec, Optimiser, Stage, Start};
 use loopfit_model::{Method, Network, Parameters, Tying, growth};
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
@@ -129,10 +129,13 @@ impl Setting {
             start,
             stages: vec![Stage {
                 learning_rate: self.learning_rate,
-                outgoing_rate: match network.tying().method() {
-                    Method::Loop => 1.0 / (t as f64).sqrt(),
-                    _ => 1.0,
-                },
+                optimiser: Optimiser::Adam(Adam {
+                    outgoing_rate: match network.tying().method() {
+                        Method::Loop => 1.0 / (t as f64).sqrt(),
+                        _ => 1.0,
+                    },
+                    ..Adam::default()
+                }),
                 updates: rung.updates,
                 // Validation costs a third of an update per sample: keep it below a tenth in all.
                 validate_every: (problem.valid.n() / 40).max(200),

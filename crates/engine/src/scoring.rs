@@ -1,0 +1,134 @@
+//! Stochastic Fisher scoring: the gradient of a batch, preconditioned by a running average of
+//! the coefficients' whole information matrix.
+
+use crate::batches::Strips;
+use crate::ffn::Ffn;
+use crate::gradient::Gradient;
+use crate::information::{Blend, Information, Probe};
+use crate::spec::{FitSpec, Scoring, Stage, WeightDecay};
+use loopfit_numerics::cholesky::Cholesky;
+use loopfit_numerics::lanes::{Lane, Level};
+use loopfit_numerics::stream::Stream;
+
+/// Weight of the past in the average of the gradient.
+const MOMENTUM: f64 = 0.9;
+/// How often a matrix that is not positive definite gets ten times the damping.
+const MORE_DAMPING: usize = 8;
+
+/// The optimiser's state for one stage.
+///
+/// # Formula
+/// With `m` the bias-corrected average of the batch gradients and `F` that of the batches'
+/// information: `theta -= rate (F + damping I)^-1 m`, the step no longer than `step_cap`, then the
+/// clamp. `F` is refreshed from every `refresh`-th batch.
+///
+/// # Reference
+/// Amari, "Natural gradient works efficiently in learning", 1998; Martens, "New insights and
+/// perspectives on the natural gradient method", 2020.
+#[derive(Debug)]
+pub(crate) struct ScoringState {
+    settings: Scoring,
+    damping: f64,
+    information: Information,
+    /// Average information, and the weight that batches before the first would have in it.
+    average: Vec<f64>,
+    past: f64,
+    cholesky: Cholesky,
+    momentum: Vec<f64>,
+    power: f64,
+    direction: Vec<f64>,
+    step: usize,
+    signs: Stream,
+    coefficient_bound: f64,
+}
+
+impl ScoringState {
+    pub(crate) fn new(
+        settings: Scoring,
+        spec: &FitSpec,
+        ffn: &Ffn,
+        level: Level,
+        signs: Stream,
+    ) -> Self {
+        let p = ffn.packing.len();
+        Self {
+            settings,
+            damping: settings.damping * spec.likelihood.information_scale(),
+            information: Information::new(ffn.clone(), level, spec.likelihood, spec.bounds),
+            average: vec![0.0; p * p],
+            past: 1.0,
+            cholesky: Cholesky::new(p, level),
+            momentum: vec![0.0; p],
+            power: 1.0,
+            direction: vec![0.0; p],
+            step: 0,
+            signs,
+            coefficient_bound: f64::from(spec.bounds.coefficient),
+        }
+    }
+
+    /// One update of `theta` from a computed gradient. Returns false, changing nothing, if no
+    /// finite step exists.
+    pub(crate) fn step(&mut self, stage: &Stage, gradient: &Gradient, theta: &mut [Lane]) -> bool {
+        let p = self.momentum.len();
+        // While coefficients move fast, the average is young and must not lag behind.
+        let refresh = self.settings.refresh;
+        if self.step < 2 * refresh || self.step % refresh == 0 {
+            let params = Lane::flatten(theta)[..p].to_vec();
+            if !self.refresh(&params, gradient.batch()) {
+                return false;
+            }
+        }
+        let rate = stage.rate_at(self.step);
+        self.step += 1;
+        self.power *= MOMENTUM;
+        let (coupled, decoupled) = match stage.weight_decay {
+            WeightDecay::Coupled(w) => (w, 0.0),
+            WeightDecay::Decoupled(w) => (0.0, w),
+        };
+        let values = Lane::flatten_mut(theta);
+        let total = Lane::flatten(gradient.total());
+        for (i, m) in self.momentum.iter_mut().enumerate() {
+            let g = f64::from(total[i]) + coupled * f64::from(values[i]);
+            *m = MOMENTUM * *m + (1.0 - MOMENTUM) * g;
+            self.direction[i] = *m / (1.0 - self.power);
+        }
+        self.cholesky.solve(&mut self.direction);
+        let norm = self.direction.iter().map(|v| v * v).sum::<f64>().sqrt();
+        if !norm.is_finite() {
+            return false;
+        }
+        let length = rate.min(self.settings.step_cap / norm);
+        for (theta, direction) in values.iter_mut().zip(&self.direction) {
+            let old = f64::from(*theta);
+            let new = old - rate * decoupled * old - length * direction;
+            *theta = new.clamp(-self.coefficient_bound, self.coefficient_bound) as f32;
+        }
+        true
+    }
+
+    /// Takes a batch into the average and factors it; false if that is hopeless.
+    fn refresh(&mut self, params: &[f32], batch: &Strips) -> bool {
+        // The bias-corrected average, kept corrected: the first batch has all the weight.
+        self.past *= self.settings.memory;
+        let share = (1.0 - self.settings.memory) / (1.0 - self.past);
+        self.information.blend(
+            params,
+            batch,
+            Probe::Signs(self.signs.nth(self.step as u64)),
+            Blend {
+                keep: 1.0 - share,
+                share,
+            },
+            &mut self.average,
+        );
+        let mut damping = self.damping;
+        for _ in 0..MORE_DAMPING {
+            if self.cholesky.factor(&self.average, damping) {
+                return true;
+            }
+            damping *= 10.0;
+        }
+        false
+    }
+}

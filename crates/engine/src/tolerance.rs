@@ -1,0 +1,229 @@
+//! How far coefficients are from a stationary point of their training loss: what the theory
+//! calls the tolerance of a sieve estimator, as far as it can be measured.
+
+use crate::batches::Strips;
+use crate::ffn::Ffn;
+use crate::ffn::pack::Packing;
+use crate::gradient::{Gradient, node_strips};
+use crate::information::{Blend, Information, Probe};
+use crate::loss::Loss;
+use crate::spec::{MAX_SCORING_COEFFICIENTS, SpecError};
+use faer::linalg::solvers::Solve;
+use faer::{Col, Mat, Side};
+use loopfit_data::Samples;
+use loopfit_likelihood::Likelihood;
+use loopfit_model::{Bounds, Parameters};
+use loopfit_numerics::lanes::{Lane, Level};
+use serde::Serialize;
+
+/// Samples that pass through the kernels at once.
+const ROWS_AT_ONCE: usize = 128;
+/// Samples times squared coefficients that are worth the wait (some seconds).
+const MOST_WORK: f64 = 2e11;
+/// Dampings that a step is tried with, in units of the likelihood's information.
+const DAMPINGS: [f64; 5] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
+
+/// What the training loss says about a model's coefficients.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Tolerance {
+    /// Training samples that were used: the first so many.
+    pub rows: usize,
+    /// Average negative log-likelihood on them.
+    pub loss: f64,
+    /// Euclidean norm of its gradient.
+    pub gradient_norm: f64,
+    /// The step's damping, in units of the likelihood's information: of five, the one with the
+    /// lowest loss after the step.
+    pub damping: f64,
+    /// How much the loss would fall by one damped Fisher-scoring step if it were quadratic.
+    pub predicted_decrease: f64,
+    /// How much it falls; negative if every step that was tried makes it worse.
+    pub achieved_decrease: f64,
+}
+
+/// Measures the tolerance of coefficients on their training samples.
+///
+/// # Formula
+/// With `g` the gradient, `F` the Fisher information of the coefficients and
+/// `(F + damping I) v = g`, the step is `theta - v`, and the quadratic model predicts a decrease
+/// by `g^T v - v^T F v / 2`. For the Gaussian likelihood this is a Levenberg-Marquardt step, for
+/// the others a generalised Gauss-Newton step, for the energy model its own Fisher scoring.
+pub fn tolerance(
+    parameters: &Parameters,
+    likelihood: Likelihood,
+    bounds: Bounds,
+    train: &Samples,
+) -> Result<Tolerance, SpecError> {
+    let p = parameters.network().count();
+    if p > MAX_SCORING_COEFFICIENTS {
+        return Err(SpecError::ScoringSize(p));
+    }
+    let rows = train.n().min((MOST_WORK / (p * p) as f64) as usize).max(1);
+    let train = train.first(rows);
+    let level = Level::fastest();
+    let packing = Packing::new(parameters.network());
+    let theta = packing.pack_parameters(parameters);
+    let ffn = Ffn::new(packing, level);
+    let curvature = Curvature::new(&ffn, level, &theta, likelihood, bounds, &train);
+    let mut loss = Loss::training(likelihood, bounds, &train);
+    let before = loss.at(&ffn, &theta);
+    let gradient_norm = curvature.gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+    let mut best: Option<Tolerance> = None;
+    for damping in DAMPINGS {
+        let damped = curvature.step(damping * likelihood.information_scale());
+        let Some((step, predicted_decrease)) = damped else {
+            continue;
+        };
+        let moved: Vec<f32> = theta
+            .iter()
+            .zip(&step)
+            .map(|(theta, step)| bounds.clamp((f64::from(*theta) - step) as f32))
+            .collect();
+        let tried = Tolerance {
+            rows,
+            loss: before,
+            gradient_norm,
+            damping,
+            predicted_decrease,
+            achieved_decrease: before - loss.at(&ffn, &moved),
+        };
+        if best.is_none_or(|b| tried.achieved_decrease > b.achieved_decrease) {
+            best = Some(tried);
+        }
+    }
+    best.ok_or(SpecError::NoCurvature)
+}
+
+/// Gradient and information of all training samples, in packed order.
+struct Curvature {
+    gradient: Vec<f64>,
+    information: Mat<f64>,
+}
+
+impl Curvature {
+    fn new(
+        ffn: &Ffn,
+        level: Level,
+        params: &[f32],
+        likelihood: Likelihood,
+        bounds: Bounds,
+        train: &Samples,
+    ) -> Self {
+        let p = params.len();
+        let mut information = Information::new(ffn.clone(), level, likelihood, bounds);
+        let (mut total, mut upper) = (vec![0.0; p], vec![0.0; p * p]);
+        let all: Vec<u32> = (0..train.n() as u32).collect();
+        for rows in all.chunks(ROWS_AT_ONCE) {
+            let share = rows.len() as f64 / train.n() as f64;
+            let mut gradient =
+                Gradient::new(ffn.clone(), level, likelihood, bounds.output, rows.len());
+            gradient.gather(train, rows);
+            gradient.compute(params);
+            for (sum, g) in total.iter_mut().zip(Lane::flatten(gradient.total())) {
+                *sum += share * f64::from(*g);
+            }
+            if !matches!(likelihood, Likelihood::Energy(_)) {
+                for unit in 0..likelihood.outputs() {
+                    let blend = Blend { keep: 1.0, share };
+                    information.blend(
+                        params,
+                        gradient.batch(),
+                        Probe::Unit(unit),
+                        blend,
+                        &mut upper,
+                    );
+                }
+            }
+        }
+        if let Likelihood::Energy(energy) = likelihood {
+            // The nodes carry all of it.
+            let nodes = Strips {
+                x: node_strips(energy),
+                ..Strips::default()
+            };
+            let blend = Blend {
+                keep: 0.0,
+                share: 1.0,
+            };
+            information.blend(params, &nodes, Probe::Unit(0), blend, &mut upper);
+        }
+        Self {
+            gradient: total,
+            information: Mat::from_fn(p, p, |i, j| upper[i.min(j) * p + i.max(j)]),
+        }
+    }
+
+    /// The damped step and the decrease that the quadratic model predicts for it.
+    fn step(&self, damping: f64) -> Option<(Vec<f64>, f64)> {
+        let p = self.gradient.len();
+        let mut damped = self.information.clone();
+        for i in 0..p {
+            damped[(i, i)] += damping;
+        }
+        let g = Col::from_fn(p, |i| self.gradient[i]);
+        let v = damped.llt(Side::Lower).ok()?.solve(&g);
+        let fv = &self.information * &v;
+        let predicted = g.transpose() * &v - 0.5 * (v.transpose() * &fv);
+        Some(((0..p).map(|i| v[i]).collect(), predicted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopfit_likelihood::Gaussian;
+    use loopfit_model::{Network, Tying, init};
+    use loopfit_numerics::stream::Stream;
+
+    /// A network whose only active part is its last affine map is a linear model, so that one
+    /// step with little damping goes to the least squares solution.
+    #[test]
+    fn one_step_solves_a_linear_model() {
+        let network = Network::ffn(1, 1, 1, 1, Tying::Single).unwrap();
+        let mut values = init::fresh(&network, 0.0, Stream::new(1)).into_values();
+        let layout = network.layout();
+        let at = |name: &str| layout.get(name).unwrap().offset;
+        // State x, a dead hidden unit, output 0.3 x + 0.1.
+        for (name, value) in [
+            ("input.weight", 1.0),
+            ("input.bias", 0.0),
+            ("block.0.w1", 0.0),
+            ("block.0.b1", -1.0),
+            ("block.0.w2", 0.0),
+            ("block.0.b2", 0.0),
+            ("output.weight", 0.3),
+            ("output.bias", 0.1),
+        ] {
+            values[at(name)] = value;
+        }
+        let parameters = Parameters::new(network, values).unwrap();
+        let x: Vec<f32> = (0..200).map(|i| i as f32 / 100.0 - 1.0).collect();
+        let y = x.iter().map(|x| 0.5 * x - 0.25).collect();
+        let train = Samples::new(1, x, y).unwrap();
+        let likelihood = Likelihood::Gaussian(Gaussian::squared_error());
+        let got = tolerance(&parameters, likelihood, Bounds::default(), &train).unwrap();
+        let constant = 0.5 * (2.0 * std::f64::consts::PI * 0.5).ln();
+        let loss = got.loss - constant;
+        assert!(loss > 0.1, "{got:?}");
+        assert!(
+            (got.predicted_decrease - loss).abs() < 0.02 * loss,
+            "{got:?}"
+        );
+        assert!(got.achieved_decrease > 0.98 * loss, "{got:?}");
+        assert_eq!(got.rows, 200);
+    }
+
+    #[test]
+    fn large_networks_are_refused() {
+        let network = Network::ffn(1, 1, 60, 40, Tying::Single).unwrap();
+        assert!(network.count() > MAX_SCORING_COEFFICIENTS);
+        let parameters = init::fresh(&network, 1.0, Stream::new(1));
+        let train = Samples::new(1, vec![0.0], vec![0.0]).unwrap();
+        let likelihood = Likelihood::Gaussian(Gaussian::squared_error());
+        let got = tolerance(&parameters, likelihood, Bounds::default(), &train);
+        assert_eq!(
+            got,
+            Err(SpecError::ScoringSize(parameters.network().count()))
+        );
+    }
+}
