@@ -30,18 +30,20 @@ pub(crate) fn control() -> &'static Control {
     SEARCH.get_or_init(Control::default)
 }
 
-/// Runs a search that stops at Ctrl-C, at whatever point that comes.
+/// Runs a search that stops at Ctrl-C, at whatever point that comes. What it gives back when
+/// it was stopped is the best so far, and [`was_interrupted`] tells.
 pub(crate) fn searching<T>(
     work: impl FnOnce(&Control) -> Result<T, SearchError>,
 ) -> Result<T, SearchError> {
     SEARCHING.store(true, Ordering::SeqCst);
     let result = work(control());
     SEARCHING.store(false, Ordering::SeqCst);
-    if control().is_interrupted() {
-        Err(SearchError::Interrupted)
-    } else {
-        result
-    }
+    result
+}
+
+/// Whether Ctrl-C stopped a search.
+pub(crate) fn was_interrupted() -> bool {
+    control().is_interrupted()
 }
 
 /// Runs something that must not be cut short.

@@ -2,6 +2,7 @@
 
 mod commands;
 mod data;
+mod effort;
 mod exit;
 mod interrupt;
 mod output;

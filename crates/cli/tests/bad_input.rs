@@ -38,6 +38,15 @@ const CASES: &[Case] = &[
     ("budget too small for the data", "fit good.csv --target y --budget 7 -o out", 3, &["budget 7", "the smallest needs"]),
     ("budget too small", "budget --dim 5 --budget 11", 3, &["11", "12"]),
     ("shape over the cap", "compare sim:bumps --budget 64 --shape loop=4,11,16", 3, &["120", "64"]),
+    ("an effort of no name", "fit good.csv --target y --budget 64 --effort much", 2, &["quick, standard or strong"]),
+    ("an effort of nothing", "fit good.csv --target y --budget 64 --effort 0-updates", 2, &["at least 32"]),
+    ("a time of no unit", "fit good.csv --target y --budget 64 --time 3weeks", 2, &["3weeks", "60s"]),
+    ("a time of nothing", "fit good.csv --target y --budget 64 --time 0s", 2, &["0.1s"]),
+    ("time and effort", "fit good.csv --target y --budget 64 --time 3s --effort quick", 2, &["--time", "--effort"]),
+    ("updates and effort", "compare sim:bumps --budget 64 --updates 3200 --effort quick", 2, &["--updates", "--effort"]),
+    ("equal in nothing known", "compare sim:bumps --budget 64 --equal money", 2, &["updates", "time", "flops"]),
+    ("no protocol file", "fit good.csv --target y --budget 64 --protocol none.toml", 3, &["none.toml"]),
+    ("a protocol that is none", "fit good.csv --target y --budget 64 --protocol good.csv", 3, &["good.csv", "search protocol"]),
     ("too few updates", "fit good.csv --target y --budget 64 --updates 3 -o out", 2, &["at least 32"]),
     ("a noise model for classes", "fit classes.csv --target label --budget 64 --likelihood laplace -o out", 3, &["laplace", "classification"]),
     ("output in no directory", "fit good.csv --target y --budget 64 -o none/out", 3, &["none", "create it"]),
@@ -224,39 +233,53 @@ fn a_closed_pipe_is_success() {
     );
 }
 
-/// Ctrl-C in the middle of a search: exit code 130, no model, no temporary file.
+/// Runs a command, sends Ctrl-C in the middle of its search and gives back its exit code.
 #[cfg(unix)]
-#[test]
-fn an_interrupt_leaves_nothing_behind() {
+fn interrupted(place: &Place, command: &str) -> Option<i32> {
     use std::process::{Command, Stdio};
-    let place = Place::new();
-    place.write("data.csv", regression_csv(300));
-    let before = place.files();
     let mut child = Command::new(assert_cmd::cargo::cargo_bin("loopfit"))
-        .args(
-            "fit data.csv --target y --budget 1000 --updates 2000000000 -o m.safetensors"
-                .split(' '),
-        )
+        .args(command.split(' '))
         .current_dir(place.path(""))
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    // The notes on the data come before the search; then it is running.
+    // The predicted cost comes right before the search.
     let mut said = String::new();
     let mut reader = std::io::BufReader::new(child.stderr.take().unwrap());
-    while !said.contains("for training") {
-        assert!(
-            std::io::BufRead::read_line(&mut reader, &mut said).unwrap() > 0,
-            "{said}"
-        );
+    while !said.contains("search:") {
+        let read = std::io::BufRead::read_line(&mut reader, &mut said).unwrap();
+        assert!(read > 0, "{said}");
     }
     std::thread::sleep(std::time::Duration::from_millis(300));
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
+    let pid = child.id().to_string();
+    let killed = Command::new("kill").args(["-INT", &pid]).status().unwrap();
     assert!(killed.success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(place.files(), before);
+    // Read on, so that the process can say its last words.
+    std::io::Read::read_to_string(&mut reader, &mut said).unwrap();
+    child.wait().unwrap().code()
+}
+
+/// Ctrl-C in the middle of a fit: exit code 130, and the best model so far is written whole.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_fit_keeps_the_best_so_far() {
+    let place = Place::new();
+    place.write("data.csv", regression_csv(300));
+    let fit = "fit data.csv --target y --budget 100 --updates 2000000000 -o m.safetensors";
+    assert_eq!(interrupted(&place, fit), Some(130));
+    assert_eq!(place.files(), ["data.csv", "m.safetensors"]);
+    place.ok("score m.safetensors data.csv");
+}
+
+/// Ctrl-C in the middle of a comparison: exit code 130 and nothing is left behind, since methods
+/// that were cut short cannot be compared.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_comparison_leaves_nothing_behind() {
+    let place = Place::new();
+    place.write("data.csv", regression_csv(300));
+    let compare = "compare data.csv --target y --budget 100 --seeds 2 --updates 2000000000";
+    assert_eq!(interrupted(&place, compare), Some(130));
+    assert_eq!(place.files(), ["data.csv"]);
 }

@@ -7,7 +7,7 @@
 use loopfit_data::Samples;
 use loopfit_engine::{
     Control, Engine, FitSpec, Predictor, RowPredictor, Stage, Start, bytes_in_flight,
-    flops_per_update, gradient,
+    flops_per_gradient, gradient,
 };
 use loopfit_likelihood::{Gaussian, Likelihood, Multiclass};
 use loopfit_model::{Bounds, Network, Parameters, Tying, init};
@@ -201,7 +201,7 @@ impl Measured {
             ..
         } = &case.spec;
         let batch = case.batch.n();
-        let flops = flops_per_update(network, batch);
+        let flops = flops_per_gradient(network, batch);
         let engines = [1, 2].map(|threads| Engine::new(threads).expect("threads can start"));
         let mut spec = case.spec.clone();
         spec.stages[0].updates = ((SECONDS * 0.5 * peak / flops) as usize).clamp(200, 200_000);

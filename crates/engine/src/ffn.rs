@@ -27,6 +27,7 @@ mod tests;
 
 pub use row::RowPredictor;
 
+use crate::spec::{Optimiser, Stage};
 use loopfit_model::Network;
 use loopfit_numerics::lanes::{LANES, Lane, Level};
 use pack::Packing;
@@ -209,15 +210,34 @@ impl Ffn {
     }
 }
 
-/// Floating-point operations of one update with `batch` samples: every multiply-add of the
+/// Floating-point operations of one gradient of `batch` samples: every multiply-add of the
 /// dense products, forward, backward and weight gradients, counted as two.
 ///
 /// # Formula
 /// `2 batch (2 d q + 6 q r T + 3 q C)`.
-pub fn flops_per_update(network: &Network, batch: usize) -> f64 {
+pub fn flops_per_gradient(network: &Network, batch: usize) -> f64 {
     let [d, q, r, c] = [network.d(), network.q(), network.r(), network.outputs()].map(|v| v as f64);
     let t = network.tying().iterations() as f64;
     2.0 * batch as f64 * (2.0 * d * q + 6.0 * q * r * t + 3.0 * q * c)
+}
+
+/// Floating-point operations of one update of a stage, for the conditional families.
+///
+/// # Formula
+/// Adam: the gradient's. Scoring with `P` coefficients: also `2 P^2` for the solve, and in every
+/// `refresh`-th update another gradient, `batch P (P + 1)` for the information and `P^3 / 3` for
+/// its factor.
+pub fn flops_per_update(network: &Network, stage: &Stage) -> f64 {
+    let gradient = flops_per_gradient(network, stage.batch);
+    match stage.optimiser {
+        Optimiser::Adam(_) => gradient,
+        Optimiser::Scoring(scoring) => {
+            let p = network.count() as f64;
+            let information = stage.batch as f64 * p * (p + 1.0);
+            let refresh = gradient + information + p * p * p / 3.0;
+            gradient + 2.0 * p * p + refresh / scoring.refresh as f64
+        }
+    }
 }
 
 /// Lays rows of `d` numbers out as strips; the last strip is filled up with its first row.

@@ -123,7 +123,7 @@ impl<'a> Fit<'a> {
 
     /// One stage from the current coefficients; why it ended early, if it did.
     fn stage(&mut self, number: usize, stage: &Stage, control: &Control) -> Option<Stop> {
-        if control.is_interrupted() {
+        if control.is_stopped() {
             return Some(Stop::Interrupted);
         }
         let spec = self.spec;
@@ -168,7 +168,7 @@ impl<'a> Fit<'a> {
                 if let Some(stop) = self.checkpoint() {
                     return Some(stop);
                 }
-                if control.is_interrupted() {
+                if control.is_stopped() {
                     return Some(Stop::Interrupted);
                 }
             }

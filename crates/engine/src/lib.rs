@@ -2,15 +2,17 @@
 //!
 //! - [`FitSpec`]: all that a fit depends on; [`FitOutcome`]: what it gives;
 //! - [`Engine::run`]: the only way to train, many fits at once;
-//! - [`gradient()`], [`flops_per_update`] and [`bytes_in_flight`]: what an update computes and costs;
+//! - [`gradient()`], [`flops_per_gradient`], [`flops_per_update`] and [`bytes_in_flight`]: what an
+//!   update computes and costs;
+//! - [`tolerance()`]: how far a fit is from a stationary point of its training loss;
 //! - [`Predictor`] and [`RowPredictor`]: a fitted network applied to rows, in batches or
 //!   one at a time;
 //! - [`FittedModel`]: a network with its likelihood and preprocessing, as a file.
 //!
 //! Inside, the way of an update: `batches` gathers sixteen samples to a strip, `ffn`
 //! runs the network forward and back over strips, `objective` turns outputs into their
-//! gradient in between, `gradient` strings the three together, `adam` makes the step
-//! and `fit` keeps the best checkpoint.
+//! gradient in between, `gradient` strings the three together, `adam` or `scoring` (with the
+//! curvature of `information`) makes the step and `fit` keeps the best checkpoint by its `loss`.
 
 mod adam;
 mod apply;
@@ -29,7 +31,7 @@ mod spec;
 mod tolerance;
 
 pub use apply::{ApplyError, Predictions, Score};
-pub use ffn::{RowPredictor, flops_per_update};
+pub use ffn::{RowPredictor, flops_per_gradient, flops_per_update};
 pub use fit::{FitOutcome, Stop};
 pub use fitted::{FittedModel, ModelError, Provenance};
 pub use gradient::{bytes_in_flight, gradient};

@@ -4,12 +4,15 @@ use crate::fit::{FitOutcome, fit};
 use crate::spec::{FitSpec, SpecError};
 use loopfit_numerics::lanes::Level;
 use rayon::prelude::*;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 /// What passes between a run and the one who started it: progress out, a stop in.
 #[derive(Debug, Default)]
 pub struct Control {
     interrupted: AtomicBool,
+    deadline: OnceLock<Instant>,
     updates: AtomicU64,
 }
 
@@ -19,9 +22,19 @@ impl Control {
         self.interrupted.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a stop was asked for.
+    /// Whether [`Control::interrupt`] was called.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Asks fits to stop at their first validation after an instant; the first call counts.
+    pub fn stop_at(&self, deadline: Instant) {
+        let _ = self.deadline.set(deadline);
+    }
+
+    /// Whether fits are to stop: interrupted, or past the deadline.
+    pub fn is_stopped(&self) -> bool {
+        self.is_interrupted() || self.deadline.get().is_some_and(|d| Instant::now() >= *d)
     }
 
     /// Updates made so far, over all fits.
@@ -68,7 +81,7 @@ impl Engine {
 
     /// Checks all specifications, then runs them. `finished(i, outcome)` is called as fits
     /// end, in any order and from any thread; the result is in the order of the
-    /// specifications. After [`Control::interrupt`] running fits end at their next validation
+    /// specifications. After a stop running fits end at their next validation
     /// and the others at their start.
     pub fn run(
         &self,

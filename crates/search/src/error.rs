@@ -60,6 +60,25 @@ pub enum SearchError {
         /// What is needed.
         least: usize,
     },
+    /// A protocol file that cannot be read.
+    #[error("{path} is no search protocol: {why}")]
+    ProtocolFile {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A protocol with an impossible entry.
+    #[error("the search protocol's {name} must be {must}")]
+    Protocol {
+        /// The entry.
+        name: &'static str,
+        /// What it must be.
+        must: &'static str,
+    },
+    /// Training and validation samples that cannot be joined.
+    #[error(transparent)]
+    Samples(#[from] loopfit_data::samples::SamplesError),
     /// A search without a setting or without a rung.
     #[error("there is nothing to try: a search needs at least one setting and one rung")]
     NothingToTry,

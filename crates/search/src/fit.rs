@@ -1,27 +1,28 @@
-//! All three methods on one replication.
+//! All methods on one replication.
 
 use crate::SearchError;
+use crate::cost::{self, Equal};
 use crate::halving::{Found, Search, search};
-use crate::plan::{Plan, Setting};
-use crate::replication::Replication;
-use crate::shapes::shortlist;
-use loopfit_engine::{Control, Engine, FittedModel, Provenance, Stop};
-use loopfit_model::{Budget, Method, Network, Tying};
+use crate::plan::{LEAST_UPDATES, Plan, Rung, Setting};
+use crate::protocol::Protocol;
+use crate::replication::{Problem, Replication};
+use loopfit_engine::{
+    Control, Engine, FitSpec, FittedModel, Provenance, Stop, Tolerance, tolerance,
+};
+use loopfit_model::{Budget, Method};
 use loopfit_numerics::stream::Stream;
+use std::sync::Arc;
 
-/// Shapes of the shortlist of each method.
-const SHAPES: usize = 3;
-
-/// Shapes to try instead of a method's shortlist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FixedShape {
-    /// State dimension.
-    pub q: usize,
-    /// Hidden width.
-    pub r: usize,
-    /// Tying.
-    pub tying: Tying,
-}
+/// Updates of each method's search at the efforts that have a name.
+pub const QUICK: usize = 24_000;
+/// The default.
+pub const STANDARD: usize = 96_000;
+/// For the last percent.
+pub const STRONG: usize = 400_000;
+/// Most updates that a time limit is turned into.
+const MOST_UPDATES: f64 = 1e10;
+/// Fewest updates of a refit, unless its rung had fewer.
+const LEAST_REFIT: usize = 200;
 
 /// What is searched: the cap, the methods and how long.
 #[derive(Clone, Debug)]
@@ -32,8 +33,8 @@ pub struct Request {
     pub methods: Vec<Method>,
     /// Updates of each method's search.
     pub updates: usize,
-    /// Methods with a shape given by the user.
-    pub shapes: Vec<FixedShape>,
+    /// Shapes, ranges and rules.
+    pub protocol: Arc<Protocol>,
 }
 
 /// The best model of a method.
@@ -43,14 +44,18 @@ pub struct MethodFit {
     pub method: Method,
     /// The model.
     pub model: FittedModel,
-    /// Its metric on the validation samples; NaN if the method failed.
+    /// Metric of the selected fit on the validation samples; NaN if the method failed.
     pub validation: f64,
-    /// Its metric on the test samples; NaN if the method failed.
+    /// Metric of the model on the test samples; NaN if the method failed.
     pub test: f64,
     /// Updates of the method's search.
     pub updates: usize,
     /// Why the selected fit ended.
     pub stop: Stop,
+    /// How much worse the second best local optimum is, see [`Found::gap`].
+    pub gap: Option<f64>,
+    /// How far the model is from a stationary point; none where that was not measured.
+    pub tolerance: Option<Tolerance>,
 }
 
 impl MethodFit {
@@ -61,50 +66,100 @@ impl MethodFit {
 }
 
 impl Request {
-    /// The searches of all methods on a replication.
+    /// The search of each method on a replication; `updates` has one entry for each.
     pub(crate) fn searches(
         &self,
         replication: &Replication,
         seed: u64,
+        updates: &[usize],
     ) -> Result<Vec<Search>, SearchError> {
         let problem = &replication.problem;
         let budget = Budget::ffn(self.budget, problem.train.d(), problem.likelihood.outputs())?;
-        let plan = Plan::with_updates(self.updates)?;
         self.methods
             .iter()
-            .map(|method| {
-                let fixed: Vec<Network> = self
-                    .shapes
-                    .iter()
-                    .filter(|shape| shape.tying.method() == *method)
-                    .map(|shape| budget.network(shape.q, shape.r, shape.tying))
-                    .collect::<Result<_, _>>()?;
-                let shapes = if fixed.is_empty() {
-                    shortlist(&budget, *method, SHAPES)?
-                } else {
-                    fixed
-                };
+            .zip(updates)
+            .map(|(method, updates)| {
+                let plan = Plan::new(&self.protocol, *updates)?;
+                let shapes = self.protocol.shapes.networks(&budget, *method)?;
                 let stream = Stream::new(seed).child("search").child(method.key());
-                let settings = Setting::draw(&shapes, plan.starts(), stream);
                 Ok(Search {
                     problem: problem.clone(),
-                    settings,
-                    plan: plan.clone(),
+                    protocol: self.protocol.clone(),
+                    settings: Setting::draw(&self.protocol, &shapes, plan.starts(), stream),
+                    plan,
                 })
             })
             .collect()
     }
 
-    /// Turns what a search found into a model and judges it.
+    /// The same number of updates for every method.
+    fn same_updates(&self) -> Vec<usize> {
+        vec![self.updates; self.methods.len()]
+    }
+
+    /// Updates of each method so that all have what Loop (or else the first method) has with
+    /// [`Request::updates`].
+    pub fn equal(
+        &self,
+        engine: &Engine,
+        replication: &Replication,
+        equal: Equal,
+    ) -> Result<Vec<usize>, SearchError> {
+        let searches = self.searches(replication, 0, &self.same_updates())?;
+        let costs: Vec<f64> = searches
+            .iter()
+            .map(|search| match equal {
+                Equal::Updates => Ok(1.0),
+                Equal::Time => cost::thread_seconds(engine, search),
+                Equal::Flops => cost::flops(search),
+            })
+            .collect::<Result<_, _>>()?;
+        let is_loop = |method: &Method| *method == Method::Loop;
+        let of = self.methods.iter().position(is_loop).unwrap_or(0);
+        let updates = |cost: &f64| (self.updates as f64 * costs[of] / cost).round() as usize;
+        Ok(costs
+            .iter()
+            .map(|c| updates(c).max(LEAST_UPDATES))
+            .collect())
+    }
+
+    /// Seconds that [`fit`] takes, predicted from this machine's measured speed.
+    pub fn seconds(&self, engine: &Engine, replication: &Replication) -> Result<f64, SearchError> {
+        let searches = self.searches(replication, 0, &self.same_updates())?;
+        cost::seconds(engine, &searches)
+    }
+
+    /// The number of updates with which [`fit`] takes about so many seconds.
+    pub fn updates_within(
+        &self,
+        engine: &Engine,
+        replication: &Replication,
+        seconds: f64,
+    ) -> Result<usize, SearchError> {
+        let mut request = self.clone();
+        request.updates = STANDARD;
+        // Rungs are not quite proportional to the updates: the second look corrects the first.
+        for _ in 0..2 {
+            let predicted = request.seconds(engine, replication)?;
+            let updates = request.updates as f64 * seconds / predicted;
+            request.updates = updates.clamp(LEAST_UPDATES as f64, MOST_UPDATES) as usize;
+        }
+        Ok(request.updates)
+    }
+
+    /// Turns what a search found into a model and judges it. `refitted` has the coefficients and
+    /// the samples of a fit that went on after the selection.
     pub(crate) fn finish(
         &self,
         replication: &Replication,
         seed: u64,
         method: Method,
         found: Found,
+        refitted: Option<Refitted>,
     ) -> Result<MethodFit, SearchError> {
         let problem = &replication.problem;
-        let model = FittedModel {
+        let (gap, stop) = (found.gap(), found.outcome.stop);
+        let mut model = FittedModel {
             bounds: problem.bounds,
             likelihood: problem.likelihood,
             preprocessing: replication.preprocessing.clone(),
@@ -119,10 +174,21 @@ impl Request {
             },
             parameters: found.outcome.parameters,
         };
-        let (validation, test) = if model.provenance.validation.is_finite() {
-            (replication.validate(&model)?, replication.judge(&model)?)
+        let failed = !model.provenance.validation.is_finite();
+        let validation = if failed {
+            f64::NAN
         } else {
-            (f64::NAN, f64::NAN)
+            replication.validate(&model)?
+        };
+        if let Some(refitted) = refitted {
+            model.parameters = refitted.outcome.parameters;
+            model.provenance.training_samples = refitted.train.hash();
+            model.provenance.updates += refitted.outcome.updates;
+        }
+        let test = if failed {
+            f64::NAN
+        } else {
+            replication.judge(&model)?
         };
         Ok(MethodFit {
             method,
@@ -130,13 +196,68 @@ impl Request {
             validation,
             test,
             updates: found.updates,
-            stop: found.outcome.stop,
+            stop,
+            gap,
+            tolerance: None,
         })
     }
 }
 
+/// A fit that went on with all samples.
+pub(crate) struct Refitted {
+    outcome: loopfit_engine::FitOutcome,
+    train: Arc<loopfit_data::Samples>,
+}
+
+/// Where the protocol asks for it, goes on from what each search found with training and
+/// validation samples together, for as many updates as the found fit took to its best
+/// checkpoint. None where there is nothing to go on from.
+pub(crate) fn refit(
+    engine: &Engine,
+    searches: &[Search],
+    found: &[Found],
+    control: &Control,
+) -> Result<Vec<Option<Refitted>>, SearchError> {
+    let mut specs: Vec<FitSpec> = Vec::new();
+    let mut wanted = vec![false; found.len()];
+    for (i, (search, found)) in searches.iter().zip(found).enumerate() {
+        let good = found.outcome.validation.is_finite() && !control.is_stopped();
+        if !(search.protocol.refit && good) {
+            continue;
+        }
+        wanted[i] = true;
+        let problem = &search.problem;
+        let all = Arc::new(problem.train.followed_by(&problem.valid)?);
+        let problem = Problem {
+            train: all.clone(),
+            valid: all,
+            ..(**problem).clone()
+        };
+        let rung = search.plan.rungs[found.rung];
+        let updates = found.outcome.best_update.max(LEAST_REFIT).min(rung.updates);
+        specs.push(search.settings[found.setting].spec(
+            &search.protocol,
+            &problem,
+            search.plan.rungs.len(),
+            Rung { updates, ..rung },
+            Some(&found.outcome.parameters),
+        )?);
+    }
+    let mut outcomes = engine
+        .run(&specs, control, |_, _| {})?
+        .into_iter()
+        .zip(specs)
+        .map(|(outcome, spec)| Refitted {
+            outcome,
+            train: spec.train,
+        });
+    let next = |wanted: bool| if wanted { outcomes.next() } else { None };
+    Ok(wanted.into_iter().map(next).collect())
+}
+
 /// Searches with every method; the fits come back in the order of their validation loss, so
-/// that the first is the one to keep. Test samples are read after that order is settled.
+/// that the first is the one to keep. Test samples are read after that order is settled. When
+/// stopped, the best so far comes back.
 pub fn fit(
     engine: &Engine,
     replication: &Replication,
@@ -144,13 +265,33 @@ pub fn fit(
     request: &Request,
     control: &Control,
 ) -> Result<Vec<MethodFit>, SearchError> {
-    let found = search(engine, &request.searches(replication, seed)?, control)?;
-    let mut found: Vec<(Method, Found)> = request.methods.iter().copied().zip(found).collect();
+    let searches = request.searches(replication, seed, &request.same_updates())?;
+    let found = search(engine, &searches, control)?;
+    let refitted = refit(engine, &searches, &found, control)?;
+    let mut found: Vec<(Method, Found, Option<Refitted>)> = request
+        .methods
+        .iter()
+        .zip(found)
+        .zip(refitted)
+        .map(|((method, found), refitted)| (*method, found, refitted))
+        .collect();
     found.sort_by(|a, b| a.1.outcome.validation.total_cmp(&b.1.outcome.validation));
+    let problem = &replication.problem;
     engine.install(|| {
         found
             .into_iter()
-            .map(|(method, found)| request.finish(replication, seed, method, found))
+            .map(|(method, found, refitted)| {
+                let train = refitted
+                    .as_ref()
+                    .map_or(&problem.train, |r| &r.train)
+                    .clone();
+                let mut fit = request.finish(replication, seed, method, found, refitted)?;
+                let parameters = &fit.model.parameters;
+                // Too large to measure, or not finite: then there is nothing to report.
+                fit.tolerance =
+                    tolerance(parameters, problem.likelihood, problem.bounds, &train).ok();
+                Ok(fit)
+            })
             .collect()
     })
 }

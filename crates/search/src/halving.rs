@@ -1,7 +1,8 @@
 //! Successive halving by validation loss, many searches at once.
 
 use crate::SearchError;
-use crate::plan::{Plan, Setting};
+use crate::plan::{Plan, Rung, Setting};
+use crate::protocol::Protocol;
 use crate::replication::Problem;
 use loopfit_engine::{Control, Engine, FitOutcome, FitSpec};
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use std::sync::Arc;
 pub struct Search {
     /// The samples and their likelihood.
     pub problem: Arc<Problem>,
+    /// Ranges and rules of the fits.
+    pub protocol: Arc<Protocol>,
     /// One entry for each start of the first rung.
     pub settings: Vec<Setting>,
     /// How updates are spread.
@@ -20,90 +23,169 @@ pub struct Search {
 /// What one search found.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The fit with the lowest validation loss, its updates counted over all rungs.
+    /// The fit with the lowest validation loss of all rungs, its updates counted from its
+    /// fresh start.
     pub outcome: FitOutcome,
+    /// The setting that it came from.
+    pub setting: usize,
+    /// The rung that it came from.
+    pub rung: usize,
     /// Updates of all fits of the search.
     pub updates: usize,
+    /// The best validation loss of each setting that reached the last or the last but one rung,
+    /// in ascending order: local optima that the search could have kept.
+    pub optima: Vec<f64>,
 }
 
-/// A setting in the race, with its best outcome so far.
+impl Found {
+    /// How much worse the second best local optimum is than the best, on the validation
+    /// samples; none if the search followed only one to the end.
+    pub fn gap(&self) -> Option<f64> {
+        match self.optima[..] {
+            [best, second, ..] => Some(second - best),
+            _ => None,
+        }
+    }
+}
+
+/// A setting in the race.
 struct Runner {
     setting: usize,
-    outcome: Option<FitOutcome>,
+    /// Where the next rung starts.
+    current: Option<FitOutcome>,
+    /// The best outcome of all rungs and its rung. A rung that begins with more iterations is
+    /// another function, so that the last is not always the best.
+    best: Option<(FitOutcome, usize)>,
 }
 
 impl Runner {
     fn loss(&self) -> f64 {
-        self.outcome
-            .as_ref()
-            .map_or(f64::INFINITY, |o| o.validation)
+        let current = self.current.as_ref();
+        current.map_or(f64::INFINITY, |o| o.validation)
     }
 
-    /// Takes the outcome of the next rung, which started where the last one ended.
-    fn advance(&mut self, mut outcome: FitOutcome) {
-        let before = self.outcome.as_ref().map_or(0, |o| o.updates);
-        outcome.updates += before;
-        self.outcome = Some(outcome);
+    fn best_loss(&self) -> f64 {
+        let best = self.best.as_ref();
+        best.map_or(f64::INFINITY, |(o, _)| o.validation)
+    }
+
+    /// Takes the outcome of the next rung.
+    fn advance(&mut self, rung: usize, mut outcome: FitOutcome) {
+        outcome.updates += self.current.as_ref().map_or(0, |o| o.updates);
+        if self.best.is_none() || outcome.validation < self.best_loss() {
+            self.best = Some((outcome.clone(), rung));
+        }
+        self.current = Some(outcome);
+    }
+}
+
+/// The race of one search: those still running and those left behind, best first.
+struct Race {
+    running: Vec<Runner>,
+    left: Vec<Runner>,
+    updates: usize,
+}
+
+impl Race {
+    fn new(settings: usize) -> Self {
+        let runner = |setting| Runner {
+            setting,
+            current: None,
+            best: None,
+        };
+        Self {
+            running: (0..settings).map(runner).collect(),
+            left: Vec::new(),
+            updates: 0,
+        }
+    }
+
+    /// Leaves all but the first `fits` runners behind.
+    fn narrow(&mut self, rung: Rung) {
+        let keep = self.running.len().min(rung.fits);
+        self.left.splice(0..0, self.running.drain(keep..));
+    }
+
+    fn sort(&mut self) {
+        // Stable: equal losses keep the order of the settings.
+        self.running.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
+    }
+
+    fn finish(mut self, plan: &Plan) -> Result<Found, SearchError> {
+        // Those that reached the last but one rung.
+        let finalists = plan
+            .rungs
+            .iter()
+            .rev()
+            .nth(1)
+            .map_or(usize::MAX, |r| r.fits);
+        self.running.extend(self.left);
+        let mut optima: Vec<f64> = self
+            .running
+            .iter()
+            .take(finalists)
+            .map(Runner::best_loss)
+            .collect();
+        optima.sort_by(f64::total_cmp);
+        let best = self
+            .running
+            .into_iter()
+            .min_by(|a, b| a.best_loss().total_cmp(&b.best_loss()));
+        let (setting, (outcome, rung)) = best
+            .and_then(|runner| Some((runner.setting, runner.best?)))
+            .ok_or(SearchError::NothingToTry)?;
+        Ok(Found {
+            outcome,
+            setting,
+            rung,
+            updates: self.updates,
+            optima,
+        })
     }
 }
 
 /// Runs all searches together, so that every thread has work until the end. Deterministic
-/// for given settings, whatever the threads.
+/// for given settings, whatever the threads. A search that is stopped gives the best so far.
 pub fn search(
     engine: &Engine,
     searches: &[Search],
     control: &Control,
 ) -> Result<Vec<Found>, SearchError> {
-    let runners = |s: &Search| {
-        let settings = 0..s.settings.len();
-        settings
-            .map(|setting| Runner {
-                setting,
-                outcome: None,
-            })
-            .collect::<Vec<_>>()
-    };
-    let mut race: Vec<Vec<Runner>> = searches.iter().map(runners).collect();
-    let mut updates = vec![0; searches.len()];
+    let mut races: Vec<Race> = searches
+        .iter()
+        .map(|s| Race::new(s.settings.len()))
+        .collect();
     let rungs = searches
         .iter()
         .map(|s| s.plan.rungs.len())
         .max()
         .unwrap_or(0);
-    for rung in 0..rungs {
+    for number in 0..rungs {
+        if number > 0 && control.is_stopped() {
+            break;
+        }
         let mut specs: Vec<FitSpec> = Vec::new();
         let mut of: Vec<(usize, usize)> = Vec::new();
         for (s, search) in searches.iter().enumerate() {
-            let Some(now) = search.plan.rungs.get(rung) else {
+            let Some(rung) = search.plan.rungs.get(number) else {
                 continue;
             };
-            race[s].truncate(now.fits);
-            for (place, runner) in race[s].iter().enumerate() {
-                let start = runner.outcome.as_ref().map(|o| &o.parameters);
+            races[s].narrow(*rung);
+            for (place, runner) in races[s].running.iter().enumerate() {
+                let start = runner.current.as_ref().map(|o| &o.parameters);
                 let setting = &search.settings[runner.setting];
-                specs.push(setting.spec(&search.problem, rung, *now, start)?);
+                let (protocol, problem) = (&search.protocol, &search.problem);
+                specs.push(setting.spec(protocol, problem, number, *rung, start)?);
                 of.push((s, place));
             }
         }
         let outcomes = engine.run(&specs, control, |_, _| {})?;
-        if control.is_interrupted() {
-            return Err(SearchError::Interrupted);
-        }
         for ((s, place), outcome) in of.into_iter().zip(outcomes) {
-            updates[s] += outcome.updates;
-            race[s][place].advance(outcome);
+            races[s].updates += outcome.updates;
+            races[s].running[place].advance(number, outcome);
         }
-        for runners in &mut race {
-            // Stable: equal losses keep the order of the settings.
-            runners.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
-        }
+        races.iter_mut().for_each(Race::sort);
     }
-    race.into_iter()
-        .zip(updates)
-        .map(|(runners, updates)| {
-            let best = runners.into_iter().next().and_then(|runner| runner.outcome);
-            best.map(|outcome| Found { outcome, updates })
-                .ok_or(SearchError::NothingToTry)
-        })
-        .collect()
+    let finished = races.into_iter().zip(searches);
+    finished.map(|(race, s)| race.finish(&s.plan)).collect()
 }

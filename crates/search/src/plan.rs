@@ -1,15 +1,17 @@
 //! How a number of updates is spread over starts and rungs.
 
 use crate::SearchError;
+use crate::protocol::{Draw, Protocol};
 use crate::replication::Problem;
-use loopfit_engine::{Adam, FitSpec, Optimiser, Stage, Start};
-use loopfit_model::{Method, Network, Parameters, Tying, growth};
-use loopfit_numerics::libm;
+use loopfit_engine::{FitSpec, Start};
+use loopfit_model::{Network, Parameters, Tying, growth};
 use loopfit_numerics::stream::Stream;
 
-/// Learning rates are drawn log-uniformly from here: several times the paper's, and several
-/// times better at the same number of updates.
-const LEARNING_RATES: (f64, f64) = (0.004, 0.015);
+/// Fewest updates that a search can spread.
+pub const LEAST_UPDATES: usize = 32;
+/// One start for so many updates, within [`STARTS`].
+const UPDATES_PER_START: usize = 3000;
+const STARTS: std::ops::RangeInclusive<usize> = 4..=128;
 
 /// Successive halving: all starts get `rungs[0].updates`, the best `rungs[1].fits` of them
 /// `rungs[1].updates` more, and so on.
@@ -31,28 +33,41 @@ pub struct Rung {
 }
 
 impl Plan {
-    /// Spreads `updates` in all: a quarter over eight starts, a quarter over the best four of
-    /// them, and half over the best two. A Loop grows from T / 4 over T / 2 to T iterations.
-    ///
-    /// Against two rungs (six starts, best two) with T from the start, at B = 128, 96 000
-    /// updates and 24 seeds (200 to 223), the mean error of Loop fell by 10% (bumps), 12%
-    /// (Friedman1) and 6% (recurrence), in 70% of the time.
-    pub fn with_updates(updates: usize) -> Result<Self, SearchError> {
-        let least = 32;
-        if updates < least {
+    /// Spreads `updates` in all over the protocol's rungs, or by default in four equal parts
+    /// over ever fewer starts, each a quarter of the one before; a Loop grows from T / 4 over
+    /// T / 2 to T iterations. There is one start for every 3000 updates: 96 000 updates are
+    /// 32 x 750, 8 x 3000, 2 x 12 000 and 1 x 24 000.
+    pub fn new(protocol: &Protocol, updates: usize) -> Result<Self, SearchError> {
+        if updates < LEAST_UPDATES {
             return Err(SearchError::Updates {
                 found: updates,
-                least,
+                least: LEAST_UPDATES,
             });
         }
-        let rung = |fits, share, shorten| Rung {
-            fits,
-            updates: updates / share,
-            shorten,
+        let rungs = match &protocol.rungs {
+            Some(rungs) => rungs
+                .iter()
+                .map(|r| Rung {
+                    fits: r.fits,
+                    updates: ((updates as f64 * r.share / r.fits as f64 + 1e-9) as usize).max(1),
+                    shorten: r.shorten,
+                })
+                .collect(),
+            None => {
+                let starts = (updates / UPDATES_PER_START).clamp(*STARTS.start(), *STARTS.end());
+                [(1, 4), (4, 2), (16, 1), (64, 1)]
+                    .map(|(fewer, shorten)| {
+                        let fits = (starts / fewer).max(1);
+                        Rung {
+                            fits,
+                            updates: updates / 4 / fits,
+                            shorten,
+                        }
+                    })
+                    .to_vec()
+            }
         };
-        Ok(Self {
-            rungs: vec![rung(8, 32, 4), rung(4, 16, 2), rung(2, 4, 1)],
-        })
+        Ok(Self { rungs })
     }
 
     /// Updates of all fits together.
@@ -66,21 +81,25 @@ impl Plan {
     }
 }
 
-/// Shape, learning rate and random numbers of one start.
+/// Shape, optimiser setting and random numbers of one start.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The shape.
     pub network: Network,
-    /// Initial learning rate.
-    pub learning_rate: f64,
+    /// Where in the protocol's ranges the optimiser's settings lie.
+    pub(crate) draw: Draw,
     /// Source of the start and of the batch order.
-    pub stream: Stream,
+    pub(crate) stream: Stream,
 }
 
 impl Setting {
     /// `count` settings that go through the shapes in turn.
-    pub fn draw(shapes: &[Network], count: usize, stream: Stream) -> Vec<Self> {
-        let (low, high) = LEARNING_RATES;
+    pub fn draw(
+        protocol: &Protocol,
+        shapes: &[Network],
+        count: usize,
+        stream: Stream,
+    ) -> Vec<Self> {
         // Stratified, and in random order so that no shape always gets the high rates.
         let mut strata = vec![0; count];
         stream.child("strata").permute(&mut strata);
@@ -95,7 +114,7 @@ impl Setting {
                     / count as f64;
                 Self {
                     network: network.clone(),
-                    learning_rate: low * libm::pow(high / low, u),
+                    draw: protocol.draw(u, stream),
                     stream,
                 }
             })
@@ -103,51 +122,36 @@ impl Setting {
     }
 
     /// The fit of this setting at rung number `number`, from a fresh start or from where the
-    /// last rung ended. Outgoing weights start at `1 / T` of their usual size; in a loop they
-    /// learn at `1 / sqrt(T)` of the common rate, since one gradient sums over T uses.
+    /// last rung ended.
     pub(crate) fn spec(
         &self,
+        protocol: &Protocol,
         problem: &Problem,
         number: usize,
         rung: Rung,
         start: Option<&Parameters>,
     ) -> Result<FitSpec, SearchError> {
         let network = self.network_at(rung)?;
-        let t = network.tying().iterations();
         let start = match start {
-            None => Start::Fresh {
-                outgoing_multiplier: 1.0 / t as f64,
-            },
+            None => protocol.fresh(&network),
             Some(p) if *p.network() == network => Start::Given(p.clone()),
-            Some(p) => Start::Given(growth::iterate(p, t)?),
+            Some(p) => Start::Given(growth::iterate(p, network.tying().iterations())?),
         };
+        let (n, n_valid) = (problem.train.n(), problem.valid.n());
         Ok(FitSpec {
             likelihood: problem.likelihood,
             bounds: problem.bounds,
             train: problem.train.clone(),
             valid: problem.valid.clone(),
             start,
-            stages: vec![Stage {
-                learning_rate: self.learning_rate,
-                optimiser: Optimiser::Adam(Adam {
-                    outgoing_rate: match network.tying().method() {
-                        Method::Loop => 1.0 / (t as f64).sqrt(),
-                        _ => 1.0,
-                    },
-                    ..Adam::default()
-                }),
-                updates: rung.updates,
-                // Validation costs a third of an update per sample: keep it below a tenth in all.
-                validate_every: (problem.valid.n() / 40).max(200),
-                ..Stage::default()
-            }],
+            stages: vec![protocol.stage(&network, self.draw, rung.updates, n, n_valid)],
             network,
             stream: self.stream.child("rung").nth(number as u64),
         })
     }
 
     /// The network with as many iterations as a rung gives it.
-    fn network_at(&self, rung: Rung) -> Result<Network, SearchError> {
+    pub(crate) fn network_at(&self, rung: Rung) -> Result<Network, SearchError> {
         let n = &self.network;
         let tying = match n.tying() {
             Tying::Loop { t } => Tying::Loop {
@@ -171,64 +175,66 @@ mod tests {
     use super::*;
     use loopfit_model::Tying;
 
-    #[test]
-    fn a_plan_spends_its_updates() {
-        for updates in [32, 100, 6000, 96_000, 96_017] {
-            let spent = Plan::with_updates(updates).unwrap().updates();
-            // Less than one update of each fit is left over.
-            assert!(
-                spent <= updates && spent + 14 > updates,
-                "{updates}: {spent}"
-            );
-        }
-        let plan = Plan::with_updates(96_000).unwrap();
-        let rungs: Vec<_> = plan
-            .rungs
+    fn rungs(updates: usize) -> Vec<(usize, usize, usize)> {
+        let plan = Plan::new(&Protocol::default(), updates).unwrap();
+        plan.rungs
             .iter()
             .map(|r| (r.fits, r.updates, r.shorten))
-            .collect();
-        assert_eq!(rungs, [(8, 3000, 4), (4, 6000, 2), (2, 24_000, 1)]);
-        assert_eq!(plan.updates(), 96_000);
-        assert!(Plan::with_updates(31).is_err());
+            .collect()
+    }
+
+    #[test]
+    fn a_plan_spends_its_updates() {
+        for updates in [32, 100, 6000, 96_000, 96_017, 10_000_000] {
+            let plan = Plan::new(&Protocol::default(), updates).unwrap();
+            let fits: usize = plan.rungs.iter().map(|r| r.fits).sum();
+            // Less than one update of each fit and rung is left over.
+            let spent = plan.updates();
+            assert!(
+                spent <= updates && spent + fits + 4 > updates,
+                "{updates}: {spent}"
+            );
+            assert!(plan.rungs.iter().all(|r| r.updates > 0));
+        }
+        assert_eq!(
+            rungs(96_000),
+            [(32, 750, 4), (8, 3000, 2), (2, 12_000, 1), (1, 24_000, 1)]
+        );
+        assert_eq!(rungs(32), [(4, 2, 4), (1, 8, 2), (1, 8, 1), (1, 8, 1)]);
+        assert!(Plan::new(&Protocol::default(), 31).is_err());
     }
 
     #[test]
     fn a_loop_grows_to_its_iterations_and_other_methods_stay() {
-        let plan = Plan::with_updates(96_000).unwrap();
+        let protocol = Protocol::default();
+        let plan = Plan::new(&protocol, 96_000).unwrap();
         let at = |tying: Tying| -> Vec<usize> {
             let network = Network::ffn(2, 1, 3, 4, tying).unwrap();
-            let setting = &Setting::draw(&[network], 1, Stream::new(1))[0];
+            let setting = &Setting::draw(&protocol, &[network], 1, Stream::new(1))[0];
             plan.rungs
                 .iter()
                 .map(|r| setting.network_at(*r).unwrap().tying().iterations())
                 .collect()
         };
-        assert_eq!(at(Tying::Loop { t: 16 }), [4, 8, 16]);
-        assert_eq!(at(Tying::Loop { t: 3 }), [1, 1, 3]);
-        assert_eq!(at(Tying::Untied { t: 4 }), [4, 4, 4]);
-        assert_eq!(at(Tying::Single), [1, 1, 1]);
+        assert_eq!(at(Tying::Loop { t: 16 }), [4, 8, 16, 16]);
+        assert_eq!(at(Tying::Loop { t: 3 }), [1, 1, 3, 3]);
+        assert_eq!(at(Tying::Untied { t: 4 }), [4, 4, 4, 4]);
+        assert_eq!(at(Tying::Single), [1, 1, 1, 1]);
     }
 
     #[test]
     fn settings_cover_shapes_and_learning_rates() {
+        let protocol = Protocol::default();
         let shapes = [2, 3].map(|q| Network::ffn(2, 1, q, 4, Tying::Loop { t: 16 }).unwrap());
-        let settings = Setting::draw(&shapes, 6, Stream::new(1));
+        let settings = Setting::draw(&protocol, &shapes, 6, Stream::new(1));
         assert_eq!(settings.len(), 6);
-        let mut rates: Vec<f64> = settings.iter().map(|s| s.learning_rate).collect();
+        let mut rates: Vec<f64> = settings.iter().map(|s| s.draw.learning_rate).collect();
         rates.sort_by(f64::total_cmp);
         // One in each sixth of the range, on the log scale.
         for (i, rate) in rates.iter().enumerate() {
-            let part = 6.0 * (rate / 0.004).ln() / (0.015f64 / 0.004).ln();
-            assert_eq!(part as usize, i);
+            assert_eq!((6.0 * rate) as usize, i);
         }
-        assert!(
-            settings
-                .iter()
-                .all(|s| (0.004..=0.015).contains(&s.learning_rate))
-        );
-        assert_eq!(
-            settings.iter().filter(|s| s.network == shapes[0]).count(),
-            3
-        );
+        let first = settings.iter().filter(|s| s.network == shapes[0]);
+        assert_eq!(first.count(), 3);
     }
 }

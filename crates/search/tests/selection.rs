@@ -2,14 +2,17 @@
 
 use loopfit_data::table::Column;
 use loopfit_data::{Simulation, Table};
-use loopfit_engine::{Control, Engine, FitOutcome};
+use loopfit_engine::{Control, Engine};
 use loopfit_model::{Method, Network, Tying};
 use loopfit_numerics::stream::Stream;
 use loopfit_search::SearchError;
-use loopfit_search::fit::{FixedShape, Request, fit};
-use loopfit_search::halving::{Search, search};
+use loopfit_search::cost::{self, Equal};
+use loopfit_search::fit::{Request, fit};
+use loopfit_search::halving::{Found, Search, search};
 use loopfit_search::plan::{Plan, Rung, Setting};
+use loopfit_search::protocol::{Protocol, RungShare};
 use loopfit_search::replication::{Source, TableOptions, TableSource};
+use std::sync::Arc;
 
 fn simulated() -> Source {
     Source::Simulation {
@@ -24,62 +27,212 @@ fn request(updates: usize) -> Request {
         budget: 64,
         methods: Method::ALL.to_vec(),
         updates,
-        shapes: Vec::new(),
+        protocol: Arc::default(),
     }
+}
+
+fn a_search(protocol: &Protocol, settings: &[Setting], rungs: &[(usize, usize)]) -> Search {
+    let rungs = rungs.iter().map(|(fits, updates)| Rung {
+        fits: *fits,
+        updates: *updates,
+        shorten: 1,
+    });
+    Search {
+        problem: simulated().replication(1, None).unwrap().problem,
+        protocol: Arc::new(protocol.clone()),
+        settings: settings.to_vec(),
+        plan: Plan {
+            rungs: rungs.collect(),
+        },
+    }
+}
+
+fn some_settings(protocol: &Protocol) -> Vec<Setting> {
+    let shapes = [Network::ffn(5, 1, 2, 3, Tying::Loop { t: 4 }).unwrap()];
+    Setting::draw(protocol, &shapes, 5, Stream::new(2))
+}
+
+fn run_one(search_: Search, control: &Control) -> Found {
+    let engine = Engine::new(2).unwrap();
+    search(&engine, &[search_], control).unwrap().remove(0)
 }
 
 #[test]
 fn halving_keeps_the_setting_with_the_lowest_loss() {
-    let problem = simulated().replication(1, None).unwrap().problem;
-    let shapes = [Network::ffn(5, 1, 2, 3, Tying::Loop { t: 4 }).unwrap()];
-    let settings = Setting::draw(&shapes, 5, Stream::new(2));
-    let engine = Engine::new(2).unwrap();
-    let run = |settings: &[Setting], rungs: &[(usize, usize)]| -> FitOutcome {
-        let rungs = rungs
-            .iter()
-            .map(|(fits, updates)| Rung {
-                fits: *fits,
-                updates: *updates,
-                shorten: 1,
-            })
-            .collect();
-        let search_ = Search {
-            problem: problem.clone(),
-            settings: settings.to_vec(),
-            plan: Plan { rungs },
-        };
-        search(&engine, &[search_], &Control::default())
-            .unwrap()
-            .remove(0)
-            .outcome
+    let protocol = Protocol::default();
+    let settings = some_settings(&protocol);
+    let run = |settings: &[Setting], rungs: &[(usize, usize)]| {
+        run_one(a_search(&protocol, settings, rungs), &Control::default())
     };
-    let alone: Vec<FitOutcome> = settings
+    let alone: Vec<Found> = settings
         .iter()
         .map(|s| run(std::slice::from_ref(s), &[(1, 100)]))
         .collect();
     let best = alone
         .iter()
-        .min_by(|a, b| a.validation.total_cmp(&b.validation))
+        .min_by(|a, b| a.outcome.validation.total_cmp(&b.outcome.validation))
         .unwrap();
     let together = run(&settings, &[(5, 100)]);
-    assert_eq!(together.parameters, best.parameters);
+    assert_eq!(together.outcome.parameters, best.outcome.parameters);
+    // All five reached the last rung: their losses in order, and the gap of the first two.
+    let mut losses: Vec<f64> = alone.iter().map(|f| f.outcome.validation).collect();
+    losses.sort_by(f64::total_cmp);
+    assert_eq!(together.optima, losses);
+    assert_eq!(together.gap(), Some(losses[1] - losses[0]));
     // The next rung continues the best of the first and cannot be worse.
     let longer = run(&settings, &[(5, 100), (1, 300)]);
-    assert!(longer.validation <= together.validation);
-    assert_eq!(longer.updates, 400);
+    assert!(longer.outcome.validation <= together.outcome.validation);
+    assert_eq!(longer.updates, 800);
+}
+
+#[test]
+fn a_stopped_search_gives_the_best_so_far() {
+    let protocol = Protocol::default();
+    let settings = some_settings(&protocol);
+    let rungs = [(5, 2000), (1, 1_000_000)];
+    let control = Control::default();
+    control.stop_at(std::time::Instant::now() + std::time::Duration::from_millis(500));
+    let found = run_one(a_search(&protocol, &settings, &rungs), &control);
+    assert!(found.outcome.validation.is_finite());
+    assert!(found.updates < 1_010_000, "stopped early");
+    // Stopped before it began: a start is all there is.
+    let control = Control::default();
+    control.interrupt();
+    let found = run_one(a_search(&protocol, &settings, &rungs), &control);
+    assert_eq!(found.updates, 0);
+    assert!(found.outcome.validation.is_finite());
 }
 
 #[test]
 fn an_empty_search_is_an_error() {
-    let problem = simulated().replication(1, None).unwrap().problem;
-    let empty = Search {
-        problem,
-        settings: Vec::new(),
-        plan: Plan { rungs: Vec::new() },
-    };
+    let empty = a_search(&Protocol::default(), &[], &[]);
     let engine = Engine::new(1).unwrap();
     let result = search(&engine, &[empty], &Control::default());
     assert!(matches!(result, Err(SearchError::NothingToTry)));
+}
+
+/// The same search on any number of threads.
+#[test]
+fn threads_do_not_change_what_is_found() {
+    let replication = simulated().replication(4, None).unwrap();
+    let run = |threads: usize| {
+        let engine = Engine::new(threads).unwrap();
+        fit(
+            &engine,
+            &replication,
+            4,
+            &request(1200),
+            &Control::default(),
+        )
+        .unwrap()
+    };
+    for (a, b) in run(1).iter().zip(run(4)) {
+        assert_eq!(a.method, b.method);
+        assert_eq!(a.model.parameters, b.model.parameters);
+    }
+}
+
+#[test]
+fn fits_come_with_their_tolerance() {
+    let replication = simulated().replication(5, None).unwrap();
+    let engine = Engine::new(2).unwrap();
+    let fits = fit(
+        &engine,
+        &replication,
+        5,
+        &request(4000),
+        &Control::default(),
+    )
+    .unwrap();
+    for f in fits {
+        let t = f.tolerance.unwrap();
+        assert_eq!(t.rows, 256);
+        assert!(t.loss.is_finite() && t.gradient_norm > 0.0 && t.predicted_decrease > 0.0);
+    }
+}
+
+/// A refit uses the validation samples and leaves the selection as it was.
+#[test]
+fn a_refit_goes_on_with_all_samples() {
+    let replication = simulated().replication(6, None).unwrap();
+    let engine = Engine::new(2).unwrap();
+    let run = |refit: bool| {
+        let mut request = request(1200);
+        request.protocol = Arc::new(Protocol {
+            refit,
+            ..Protocol::default()
+        });
+        fit(&engine, &replication, 6, &request, &Control::default()).unwrap()
+    };
+    for (plain, refitted) in run(false).iter().zip(run(true)) {
+        assert_eq!(plain.method, refitted.method);
+        assert_eq!(plain.validation, refitted.validation);
+        assert_ne!(plain.model.parameters, refitted.model.parameters);
+        assert_ne!(
+            plain.model.provenance.training_samples,
+            refitted.model.provenance.training_samples
+        );
+        assert_eq!(refitted.tolerance.unwrap().rows, 256 + 128);
+    }
+}
+
+#[test]
+fn equal_flops_give_cheaper_methods_more_updates() {
+    let replication = simulated().replication(1, None).unwrap();
+    let engine = Engine::new(1).unwrap();
+    let request = request(9600);
+    let updates = |equal| request.equal(&engine, &replication, equal).unwrap();
+    assert_eq!(updates(Equal::Updates), [9600; 3]);
+    let [single, looped, untied] = updates(Equal::Flops)[..] else {
+        panic!("three methods");
+    };
+    assert_eq!(looped, 9600);
+    assert!(single > looped && untied > looped, "{single} {untied}");
+    // Time is measured, so that only its being positive is certain.
+    assert!(updates(Equal::Time).iter().all(|u| *u >= 32));
+    assert!(request.seconds(&engine, &replication).unwrap() > 0.0);
+    let within = request.updates_within(&engine, &replication, 0.5).unwrap();
+    assert!(within >= 32);
+}
+
+#[test]
+fn flops_are_proportional_to_updates() {
+    let protocol = Protocol::default();
+    let settings = some_settings(&protocol);
+    let flops = |updates| cost::flops(&a_search(&protocol, &settings, &[(5, updates)])).unwrap();
+    assert_eq!(flops(200), 2.0 * flops(100));
+}
+
+#[test]
+fn a_protocol_fixes_the_rungs() {
+    let rung = |fits, share, shorten| RungShare {
+        fits,
+        share,
+        shorten,
+    };
+    let mut protocol = Protocol {
+        rungs: Some(vec![rung(6, 0.375, 2), rung(2, 0.625, 1)]),
+        ..Protocol::default()
+    };
+    protocol.check().unwrap();
+    let plan = Plan::new(&protocol, 96_000).unwrap();
+    let rungs: Vec<_> = plan
+        .rungs
+        .iter()
+        .map(|r| (r.fits, r.updates, r.shorten))
+        .collect();
+    assert_eq!(rungs, [(6, 6000, 2), (2, 30_000, 1)]);
+    for bad in [
+        vec![],
+        vec![rung(6, 0.5, 1)],
+        vec![rung(0, 1.0, 1)],
+        vec![rung(6, 1.0, 2)],
+        vec![rung(2, 0.5, 1), rung(6, 0.5, 1)],
+        vec![rung(2, 2.0, 1), rung(2, -1.0, 1)],
+    ] {
+        protocol.rungs = Some(bad);
+        assert!(protocol.check().is_err(), "{:?}", protocol.rungs);
+    }
 }
 
 /// A table whose rows of one part of the split can be altered.
@@ -134,18 +287,19 @@ fn a_fixed_shape_is_the_only_one_tried_and_must_fit() {
     let replication = simulated().replication(1, None).unwrap();
     let engine = Engine::new(2).unwrap();
     let mut request = request(160);
-    request.shapes = vec![FixedShape {
-        q: 2,
-        r: 3,
-        tying: Tying::Loop { t: 5 },
-    }];
+    let with_width = |r: usize| {
+        let mut protocol = Protocol::default();
+        protocol.shapes.fix(2, r, Tying::Loop { t: 5 });
+        Arc::new(protocol)
+    };
+    request.protocol = with_width(3);
     let fits = fit(&engine, &replication, 1, &request, &Control::default()).unwrap();
     let looped = fits.iter().find(|f| f.method == Method::Loop).unwrap();
-    assert_eq!(
-        looped.model.parameters.network(),
-        &Network::ffn(5, 1, 2, 3, Tying::Loop { t: 5 }).unwrap()
-    );
-    request.shapes[0].r = 40;
+    let network = looped.model.parameters.network();
+    // A round with fewer iterations may have been the best.
+    assert_eq!((network.q(), network.r()), (2, 3));
+    assert!(network.tying().iterations() <= 5);
+    request.protocol = with_width(40);
     let error = fit(&engine, &replication, 1, &request, &Control::default()).unwrap_err();
     assert!(matches!(error, SearchError::Budget(_)), "{error}");
 }

@@ -1,17 +1,24 @@
 //! `loopfit compare`.
 
-use crate::data::{LearnArguments, cap, replications, updates};
+use crate::data::{LearnArguments, cap, replications};
+use crate::effort::{SearchArguments, about};
 use crate::exit::{Exit, usage};
 use crate::{Global, interrupt, output, progress};
 use anyhow::Result;
+use clap::ValueEnum;
 use loopfit_engine::Engine;
 use loopfit_model::{Method, Tying};
+use loopfit_report::number;
 use loopfit_report::{Comparison, MethodResult, SeedResult};
-use loopfit_search::compare::{SeedFits, compare};
-use loopfit_search::fit::{FixedShape, MethodFit, Request};
+use loopfit_search::SearchError;
+use loopfit_search::compare::{Prepared, SeedFits};
+use loopfit_search::cost::Equal;
+use loopfit_search::fit::{MethodFit, Request};
+use loopfit_search::protocol::Protocol;
 use loopfit_search::replication::{Noise, Source};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 #[derive(clap::Args)]
 #[command(
@@ -29,20 +36,41 @@ pub(crate) struct Arguments {
     /// The first seed; the others follow it.
     #[arg(long, value_name = "SEED", default_value_t = 88_000)]
     first_seed: u64,
-    /// Updates of each method for each seed, over all its starts.
-    #[arg(long, value_name = "N", default_value_t = 96_000, value_parser = updates)]
-    updates: usize,
-    /// Fix a method's shape: single=q,r or loop=q,r,T or untied=q,r,T.
-    #[arg(long, value_name = "METHOD=q,r[,T]")]
-    shape: Vec<Shape>,
+    #[command(flatten)]
+    search: SearchArguments,
+    /// What all methods have in common; with time or flops, Loop has the updates of --effort
+    /// and the others as many as cost the same.
+    #[arg(long, value_name = "WHAT", default_value = "updates")]
+    equal: EqualName,
     /// Write comparison.md, comparison.svg and comparison.html into this directory.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum EqualName {
+    Updates,
+    Time,
+    Flops,
+}
+
+impl EqualName {
+    fn equal(self) -> Equal {
+        match self {
+            Self::Updates => Equal::Updates,
+            Self::Time => Equal::Time,
+            Self::Flops => Equal::Flops,
+        }
+    }
+}
+
 /// A shape on the command line.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape(pub(crate) FixedShape);
+pub(crate) struct Shape {
+    pub(crate) q: usize,
+    pub(crate) r: usize,
+    pub(crate) tying: Tying,
+}
 
 impl FromStr for Shape {
     type Err = String;
@@ -67,7 +95,7 @@ impl FromStr for Shape {
         if q == 0 || r == 0 || tying.iterations() == 0 {
             return Err(format!("`{text}` is no shape: q, r and T are at least 1"));
         }
-        Ok(Self(FixedShape { q, r, tying }))
+        Ok(Self { q, r, tying })
     }
 }
 
@@ -78,7 +106,8 @@ pub(crate) struct Setup {
     pub(crate) budget: usize,
     pub(crate) seeds: Vec<u64>,
     pub(crate) updates: usize,
-    pub(crate) shapes: Vec<FixedShape>,
+    pub(crate) protocol: Arc<Protocol>,
+    pub(crate) equal: Equal,
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
@@ -87,6 +116,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             "the seeds run past the largest number: use a smaller --first-seed".to_string(),
         ));
     };
+    let protocol = a.search.protocol()?;
     let source = a.learn.source(a.first_seed)?;
     if let (Source::Table(table), false) = (&source, global.quiet) {
         output::say(&table.decision.because);
@@ -96,8 +126,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         noise: a.learn.noise(),
         budget: a.budget,
         seeds: (a.first_seed..=last).collect(),
-        updates: a.updates,
-        shapes: a.shape.iter().map(|s| s.0).collect(),
+        updates: a.search.updates(),
+        protocol,
+        equal: a.equal.equal(),
     };
     if let Some(directory) = &a.report {
         output::create_directory(directory)?;
@@ -126,23 +157,35 @@ impl Setup {
             budget: self.budget,
             methods: Method::ALL.to_vec(),
             updates: self.updates,
-            shapes: self.shapes.clone(),
+            protocol: self.protocol.clone(),
         };
         let engine = Engine::new(global.threads)?;
-        let fits = (self.seeds.len() * request.methods.len()) as u64;
-        let total = fits.saturating_mul(self.updates as u64);
         let seeds = interrupt::searching(|control| {
-            progress::with_bar(total, global.quiet, control, || {
-                compare(
-                    &engine,
-                    &self.source,
-                    self.noise,
-                    &self.seeds,
-                    &request,
-                    control,
-                )
+            let prepared = Prepared::new(
+                &engine,
+                &self.source,
+                self.noise,
+                &self.seeds,
+                request.clone(),
+                self.equal,
+                control,
+            )?;
+            if !global.quiet {
+                output::say(&format!(
+                    "search: {} seeds, {} updates in all, {} on {} threads",
+                    self.seeds.len(),
+                    number::integer(prepared.updates()),
+                    about(prepared.seconds(&engine)?),
+                    engine.threads()
+                ));
+            }
+            progress::with_bar(prepared.updates(), global.quiet, control, || {
+                prepared.run(&engine, control)
             })
         })?;
+        if interrupt::was_interrupted() {
+            return Err(SearchError::Interrupted.into());
+        }
         let failed = seeds.iter().flat_map(|s| &s.fits).any(MethodFit::failed);
         let exit = if failed { Exit::FitsFailed } else { Exit::Done };
         Ok((self.comparison(&request, &seeds)?, exit))
@@ -177,14 +220,28 @@ impl Setup {
         let updates: Vec<u64> = (0..request.methods.len())
             .map(|i| most_updates(seeds, i))
             .collect();
-        let note = if updates.iter().all(|u| *u == updates[0]) {
-            format!(
+        let same = updates.iter().all(|u| *u == updates[0]);
+        let each = request
+            .methods
+            .iter()
+            .zip(&updates)
+            .map(|(method, updates)| format!("{method} {}", number::integer(*updates)))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let note = match self.equal {
+            Equal::Updates if same => format!(
                 "Every method had the same number of updates for each seed: {}.",
-                updates[0]
-            )
-        } else {
-            "Some fits ended early, so that the methods had different numbers of updates."
-                .to_string()
+                number::integer(updates[0])
+            ),
+            Equal::Updates => format!(
+                "Every method was given the same number of updates for each seed; some fits ended early: {each}."
+            ),
+            Equal::Time => format!(
+                "Every method was given the same time on one thread, as measured here; updates for each seed: {each}."
+            ),
+            Equal::Flops => format!(
+                "Every method was given the same floating-point operations; updates for each seed: {each}."
+            ),
         };
         let comparison = Comparison::new(
             title,

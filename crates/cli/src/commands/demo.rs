@@ -5,32 +5,14 @@ use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_data::Simulation;
-use loopfit_model::Tying;
-use loopfit_search::fit::FixedShape;
+use loopfit_search::cost::Equal;
+use loopfit_search::fit::STANDARD;
 use loopfit_search::replication::Source;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-/// The paper's shapes for the smooth recurrence at B = 128 (F.4.2).
-const SHAPES: [FixedShape; 3] = [
-    FixedShape {
-        q: 3,
-        r: 15,
-        tying: Tying::Single,
-    },
-    FixedShape {
-        q: 2,
-        r: 23,
-        tying: Tying::Loop { t: 16 },
-    },
-    FixedShape {
-        q: 2,
-        r: 5,
-        tying: Tying::Untied { t: 4 },
-    },
-];
 const BUDGET: usize = 128;
 const SEEDS: std::ops::Range<u64> = 0..4;
-const UPDATES: usize = 96_000;
 
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  loopfit demo --output-dir /tmp/demo")]
@@ -50,8 +32,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         noise: None,
         budget: BUDGET,
         seeds: SEEDS.collect(),
-        updates: UPDATES,
-        shapes: SHAPES.to_vec(),
+        updates: STANDARD,
+        protocol: Arc::default(),
+        equal: Equal::Updates,
     };
     if !global.quiet {
         output::say(&format!(

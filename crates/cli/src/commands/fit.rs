@@ -1,7 +1,7 @@
 //! `loopfit fit`.
 
-use super::compare::Shape;
-use crate::data::{LearnArguments, cap, updates};
+use crate::data::{LearnArguments, cap};
+use crate::effort::{SearchArguments, about, duration};
 use crate::exit::{Exit, usage};
 use crate::{Global, interrupt, output, progress};
 use anyhow::Result;
@@ -14,10 +14,14 @@ use loopfit_search::fit::{MethodFit, Request, fit};
 use loopfit_search::replication::{Replication, Source};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Part of a time limit that the search is planned for.
+const SAFETY: f64 = 0.9;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit fit data.csv --target y --budget 128 -o model.safetensors\n  loopfit fit data.csv --target species --budget 64 --method loop -o model.safetensors\n  loopfit fit points.csv --task density --budget 160 -o density.safetensors\n  cat data.csv | loopfit fit - --target y --budget 128 --json"
+    after_help = "Examples:\n  loopfit fit data.csv --target y --budget 128 -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --effort strong -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --time 60s --refit -o model.safetensors\n  loopfit fit data.csv --target species --budget 64 --method loop -o model.safetensors\n  loopfit fit points.csv --task density --budget 160 -o density.safetensors\n  cat data.csv | loopfit fit - --target y --budget 128 --json"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -31,12 +35,12 @@ pub(crate) struct Arguments {
     /// Methods to try; all by default.
     #[arg(long, value_name = "METHOD", value_delimiter = ',')]
     method: Vec<MethodName>,
-    /// Updates of each method, over all its starts.
-    #[arg(long, value_name = "N", default_value_t = 96_000, value_parser = updates)]
-    updates: usize,
-    /// Fix a method's shape: single=q,r or loop=q,r,T or untied=q,r,T.
-    #[arg(long, value_name = "METHOD=q,r[,T]")]
-    shape: Vec<Shape>,
+    #[command(flatten)]
+    search: SearchArguments,
+    /// Search for so long instead (60s, 2m, 1h): as many updates as this machine makes in the
+    /// time, and whatever is best when it is over.
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["effort", "updates"], value_parser = duration)]
+    time: Option<Duration>,
     /// Seed of the splits, starts and batches.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -61,36 +65,54 @@ impl MethodName {
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     if let Some(path) = &a.output {
-        let read: Vec<&Path> = a.learn.data.file().into_iter().collect();
+        let files = [a.learn.data.file(), a.search.protocol.as_deref()];
+        let read: Vec<&Path> = files.into_iter().flatten().collect();
         output::check_writable(path, &read)?;
     }
     let wanted =
         |method: Method| a.method.is_empty() || a.method.iter().any(|n| n.method() == method);
-    if let Some(shape) = a.shape.iter().find(|s| !wanted(s.0.tying.method())) {
-        let method = shape.0.tying.method().key();
+    if let Some(shape) = a.search.shape.iter().find(|s| !wanted(s.tying.method())) {
+        let method = shape.tying.method().key();
         return Err(usage(format!(
             "--shape {method}=... is for a method that --method leaves out"
         )));
     }
+    let protocol = a.search.protocol()?;
     let source = a.learn.source(a.seed)?;
     let replication = source.replication(a.seed, a.learn.noise())?;
     let notes = notes(&source, &replication);
     if !global.quiet {
         notes.iter().for_each(|note| output::say(note));
     }
-    let request = Request {
+    let engine = Engine::new(global.threads)?;
+    let mut request = Request {
         budget: a.budget,
         methods: Method::ALL.into_iter().filter(|m| wanted(*m)).collect(),
-        updates: a.updates,
-        shapes: a.shape.iter().map(|s| s.0).collect(),
+        updates: a.search.updates(),
+        protocol,
     };
-    let engine = Engine::new(global.threads)?;
-    let total = (request.methods.len() as u64).saturating_mul(a.updates as u64);
+    let started = Instant::now();
+    if let Some(time) = a.time {
+        let seconds = SAFETY * time.as_secs_f64();
+        request.updates = request.updates_within(&engine, &replication, seconds)?;
+        interrupt::control().stop_at(started + time);
+    }
+    let predicted = request.seconds(&engine, &replication)?;
+    if !global.quiet {
+        output::say(&search_note(&request, predicted, engine.threads()));
+    }
+    let total = (request.methods.len() as u64).saturating_mul(request.updates as u64);
     let fits = interrupt::searching(|control| {
         progress::with_bar(total, global.quiet, control, || {
             fit(&engine, &replication, a.seed, &request, control)
         })
     })?;
+    let ending = Ending {
+        predicted,
+        seconds: started.elapsed().as_secs_f64(),
+        interrupted: interrupt::was_interrupted(),
+        out_of_time: interrupt::control().is_stopped() && !interrupt::was_interrupted(),
+    };
     let best = &fits[0];
     if best.failed() {
         output::say(
@@ -99,9 +121,17 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         return Ok(Exit::FitsFailed);
     }
     if global.json {
-        output::print_json(&to_json(a, &source, &replication, &notes, &fits))?;
+        let result = to_json(a, &source, &replication, &notes, &fits);
+        output::print_json(&with_search(result, &request, &ending))?;
     } else {
         output::print(&to_text(a, &source, &fits))?;
+        output::print(&optimum_text(best))?;
+    }
+    if ending.out_of_time && !global.quiet {
+        output::say("the time was over before the search: this is the best so far");
+    }
+    if ending.interrupted {
+        output::say("interrupted: this is the best so far");
     }
     if let Some(path) = &a.output {
         interrupt::writing(|| best.model.save(path))?;
@@ -111,11 +141,31 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     } else if !global.quiet {
         output::say("no model was written: name a file with -o to keep it");
     }
-    Ok(if fits.iter().any(MethodFit::failed) {
+    Ok(if ending.interrupted {
+        Exit::Interrupted
+    } else if fits.iter().any(MethodFit::failed) {
         Exit::FitsFailed
     } else {
         Exit::Done
     })
+}
+
+/// How a search ended.
+struct Ending {
+    predicted: f64,
+    seconds: f64,
+    interrupted: bool,
+    out_of_time: bool,
+}
+
+/// What is going to happen and how long it takes.
+fn search_note(request: &Request, predicted: f64, threads: usize) -> String {
+    format!(
+        "search: {} updates for each of {} methods, {} on {threads} threads",
+        number::integer(request.updates as u64),
+        request.methods.len(),
+        about(predicted)
+    )
 }
 
 /// What a person should know about the data before the fit.
@@ -174,6 +224,33 @@ fn to_text(a: &Arguments, source: &Source, fits: &[MethodFit]) -> String {
     )
 }
 
+/// How good the kept optimum is, as far as can be told.
+fn optimum_text(best: &MethodFit) -> String {
+    let mut text = String::new();
+    if let Some(t) = best.tolerance {
+        text += &format!(
+            "Optimum: training loss {:.5}, gradient norm {:.1e}; one damped Fisher-scoring step predicts {:.1e} less and achieves {:.1e}.\n",
+            t.loss, t.gradient_norm, t.predicted_decrease, t.achieved_decrease
+        );
+    }
+    match best.gap {
+        Some(gap) => {
+            text += &format!("Next best local optimum: validation loss higher by {gap:.1e}.\n");
+        }
+        None => text += "The search followed one local optimum to the end.\n",
+    }
+    text
+}
+
+/// Adds what was searched and how it ended.
+fn with_search(mut result: Value, request: &Request, ending: &Ending) -> Value {
+    result["search"] = json!({
+        "updates": request.updates, "predicted_seconds": ending.predicted, "seconds": ending.seconds,
+        "complete": !(ending.interrupted || ending.out_of_time), "protocol": *request.protocol,
+    });
+    result
+}
+
 fn to_json(
     a: &Arguments,
     source: &Source,
@@ -188,7 +265,7 @@ fn to_json(
             json!({
                 "method": f.method.key(), "q": network.q(), "r": network.r(), "t": network.tying().iterations(),
                 "count": network.count(), "validation": f.validation, "test": f.test,
-                "updates": f.updates, "stop": f.stop,
+                "updates": f.updates, "stop": f.stop, "gap": f.gap, "tolerance": f.tolerance,
             })
         })
         .collect();

@@ -1,0 +1,100 @@
+//! How long a search may take and what it tries, on the command line.
+
+use crate::commands::compare::Shape;
+use crate::data::updates;
+use anyhow::Result;
+use clap::Args;
+use loopfit_search::fit::{QUICK, STANDARD, STRONG};
+use loopfit_search::protocol::Protocol;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Effort and protocol of a search.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SearchArguments {
+    /// How long to search: quick (24 000 updates for each method), standard (96 000), strong
+    /// (400 000), or a number of updates.
+    #[arg(long, value_name = "EFFORT", default_value = "standard")]
+    effort: Effort,
+    /// Updates of each method, over all its starts; the same as --effort N.
+    #[arg(long, value_name = "N", conflicts_with = "effort", value_parser = updates)]
+    updates: Option<usize>,
+    /// Fix a method's shape: single=q,r or loop=q,r,T or untied=q,r,T.
+    #[arg(long, value_name = "METHOD=q,r[,T]")]
+    pub(crate) shape: Vec<Shape>,
+    /// A TOML file that fixes shapes, rounds, ranges and rules of the search.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) protocol: Option<PathBuf>,
+    /// After the selection, go on with training and validation rows together.
+    #[arg(long)]
+    refit: bool,
+}
+
+impl SearchArguments {
+    /// Updates of each method.
+    pub(crate) fn updates(&self) -> usize {
+        self.updates.unwrap_or(self.effort.0)
+    }
+
+    /// The protocol with what the other options fix.
+    pub(crate) fn protocol(&self) -> Result<Arc<Protocol>> {
+        let mut protocol = match &self.protocol {
+            Some(path) => Protocol::read(path)?,
+            None => Protocol::default(),
+        };
+        for Shape { q, r, tying } in &self.shape {
+            protocol.shapes.fix(*q, *r, *tying);
+        }
+        protocol.refit |= self.refit;
+        Ok(Arc::new(protocol))
+    }
+}
+
+/// A number of updates, by name or by number.
+#[derive(Clone, Copy, Debug)]
+struct Effort(usize);
+
+impl FromStr for Effort {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "quick" => Ok(Self(QUICK)),
+            "standard" => Ok(Self(STANDARD)),
+            "strong" => Ok(Self(STRONG)),
+            _ => updates(text.strip_suffix("-updates").unwrap_or(text))
+                .map(Self)
+                .map_err(|why| format!("{why}; or use quick, standard or strong")),
+        }
+    }
+}
+
+/// Seconds, minutes or hours: 60s, 2m, 1.5h; a bare number is seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no time: write 60s, 2m or 1.5h");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = digits.trim().parse().map_err(|_| wrong())?;
+    let seconds = number * unit;
+    if !(0.1..=1e7).contains(&seconds) {
+        return Err(format!("`{text}` is no useful time: use 0.1s or more"));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// `3 s`, `2 min`, `1.5 h`: as exact as a prediction is.
+pub(crate) fn about(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => "less than a second".to_string(),
+        s if s < 100.0 => format!("about {s:.0} s"),
+        s if s < 6000.0 => format!("about {:.0} min", s / 60.0),
+        s => format!("about {:.1} h", s / 3600.0),
+    }
+}

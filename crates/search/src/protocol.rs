@@ -1,0 +1,540 @@
+//! Every choice of a search, as data: defaults for `fit` and `compare`, or a TOML file.
+
+use crate::SearchError;
+use loopfit_engine::{Adam, Optimiser, Scoring, Stage, Start, WeightDecay};
+use loopfit_model::{Budget, Method, Network, Tying};
+use loopfit_numerics::libm;
+use loopfit_numerics::stream::Stream;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What a search tries and how. The default is the one that `docs/optimisation.md` measures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Protocol {
+    /// Rounds of successive halving; by default they follow from the number of updates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rungs: Option<Vec<RungShare>>,
+    /// Which shapes are tried.
+    pub shapes: Shapes,
+    /// How a fresh start is drawn.
+    pub start: FreshStart,
+    /// Weight decay.
+    pub decay: Decay,
+    /// Batches and validation.
+    pub batches: BatchRule,
+    /// Second-order settings.
+    pub scoring: ScoringRanges,
+    /// First-order settings, for networks that are too large for the second order.
+    pub adam: AdamRanges,
+    /// After the selection, go on with training and validation samples together.
+    pub refit: bool,
+}
+
+/// One round: `fits` fits share a part of all updates.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RungShare {
+    /// Number of fits.
+    pub fits: usize,
+    /// Part of the search's updates that they share.
+    pub share: f64,
+    /// A loop of T iterations runs with `T / shorten` of them; the last round has 1.
+    #[serde(default = "one")]
+    pub shorten: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// Which shapes are tried: a thinned list of all admissible ones, or those given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Shapes {
+    /// Length of the thinned list of each method.
+    pub count: usize,
+    /// `[q, r]` of Single.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub single: Vec<[usize; 2]>,
+    /// `[q, r, T]` of Loop.
+    #[serde(rename = "loop", skip_serializing_if = "Vec::is_empty")]
+    pub looped: Vec<[usize; 3]>,
+    /// `[q, r, T]` of Untied.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub untied: Vec<[usize; 3]>,
+}
+
+impl Default for Shapes {
+    fn default() -> Self {
+        Self {
+            count: 8,
+            single: Vec::new(),
+            looped: Vec::new(),
+            untied: Vec::new(),
+        }
+    }
+}
+
+impl Shapes {
+    /// Adds a shape that the method must have.
+    pub fn fix(&mut self, q: usize, r: usize, tying: Tying) {
+        match tying {
+            Tying::Single => self.single.push([q, r]),
+            Tying::Loop { t } => self.looped.push([q, r, t]),
+            Tying::Untied { t } => self.untied.push([q, r, t]),
+        }
+    }
+
+    /// The networks of a method under a cap.
+    pub fn networks(&self, budget: &Budget, method: Method) -> Result<Vec<Network>, SearchError> {
+        let given: Vec<(usize, usize, Tying)> = match method {
+            Method::Single => {
+                let shapes = self.single.iter();
+                shapes.map(|[q, r]| (*q, *r, Tying::Single)).collect()
+            }
+            Method::Loop => {
+                let shapes = self.looped.iter();
+                shapes
+                    .map(|[q, r, t]| (*q, *r, Tying::Loop { t: *t }))
+                    .collect()
+            }
+            Method::Untied => {
+                let shapes = self.untied.iter();
+                shapes
+                    .map(|[q, r, t]| (*q, *r, Tying::Untied { t: *t }))
+                    .collect()
+            }
+        };
+        if given.is_empty() {
+            return crate::shapes::shortlist(budget, method, self.count);
+        }
+        let networks = given
+            .into_iter()
+            .map(|(q, r, tying)| budget.network(q, r, tying));
+        Ok(networks.collect::<Result<_, _>>()?)
+    }
+}
+
+/// `factor * T^-power`: how a setting depends on the iteration count.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PerIteration {
+    /// The value at T = 1.
+    pub factor: f64,
+    /// How fast it falls.
+    pub power: f64,
+}
+
+impl PerIteration {
+    fn at(self, t: usize) -> f64 {
+        self.factor * libm::pow(t as f64, -self.power)
+    }
+}
+
+/// How a fresh start is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FreshStart {
+    /// Factor on the outgoing weights.
+    pub outgoing_multiplier: PerIteration,
+}
+
+impl Default for FreshStart {
+    fn default() -> Self {
+        Self {
+            outgoing_multiplier: PerIteration {
+                factor: 1.0,
+                power: 1.0,
+            },
+        }
+    }
+}
+
+/// Two ends of a range from which a setting is drawn, uniformly on the log scale.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[f64; 2]", into = "[f64; 2]")]
+pub struct LogRange {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl LogRange {
+    /// From `low` to `high`.
+    pub const fn new(low: f64, high: f64) -> Self {
+        Self { low, high }
+    }
+
+    /// The value at a fraction of the way.
+    pub fn at(self, u: f64) -> f64 {
+        self.low * libm::pow(self.high / self.low, u)
+    }
+
+    fn is_good(self) -> bool {
+        self.low.is_finite() && self.high.is_finite() && self.low > 0.0 && self.low <= self.high
+    }
+}
+
+impl From<[f64; 2]> for LogRange {
+    fn from([low, high]: [f64; 2]) -> Self {
+        Self { low, high }
+    }
+}
+
+impl From<LogRange> for [f64; 2] {
+    fn from(range: LogRange) -> Self {
+        [range.low, range.high]
+    }
+}
+
+/// Weight decay: some starts have none, the others a strength over the training size, as the
+/// logarithm of a Gaussian prior would have.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Decay {
+    /// Probability that a start has none.
+    pub none: f64,
+    /// Strength of the others; their decay is this over the number of training samples.
+    pub strength: LogRange,
+    /// Subtracted from the coefficients instead of added to the gradient.
+    pub decoupled: bool,
+}
+
+impl Default for Decay {
+    fn default() -> Self {
+        Self {
+            none: 0.75,
+            strength: LogRange::new(1.0, 64.0),
+            decoupled: false,
+        }
+    }
+}
+
+/// Batches and validation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BatchRule {
+    /// Samples in a batch.
+    pub size: usize,
+    /// Updates between evaluations on the validation samples; by default a tenth of a round,
+    /// from 50 to 200, and more where the validation set is so large that it would cost too much.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validate_every: Option<usize>,
+}
+
+impl Default for BatchRule {
+    fn default() -> Self {
+        Self {
+            size: 128,
+            validate_every: None,
+        }
+    }
+}
+
+impl BatchRule {
+    fn validate_every(self, updates: usize, validation_samples: usize) -> usize {
+        // Validation costs a third of an update per sample: keep it below a tenth in all.
+        let usual = (updates / 10).clamp(50, 200).max(validation_samples / 40);
+        self.validate_every.unwrap_or(usual)
+    }
+}
+
+/// Settings of stochastic Fisher scoring.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScoringRanges {
+    /// Networks of at most so many numbers are trained with it; 0 turns it off.
+    pub up_to: usize,
+    /// Initial learning rate.
+    pub learning_rate: LogRange,
+    /// Final learning rate as a fraction of the initial one.
+    pub final_rate: f64,
+    /// Damping, in units of the likelihood's information.
+    pub damping: LogRange,
+    /// Cap on the norm of a step.
+    pub step_cap: f64,
+    /// Weight of the past at each refresh of the information.
+    pub memory: f64,
+    /// Updates between refreshes.
+    pub refresh: usize,
+}
+
+impl Default for ScoringRanges {
+    fn default() -> Self {
+        let scoring = Scoring::default();
+        Self {
+            up_to: 256,
+            learning_rate: LogRange::new(0.07, 0.15),
+            final_rate: 0.001,
+            damping: LogRange::new(0.03, 0.15),
+            step_cap: scoring.step_cap,
+            memory: scoring.memory,
+            refresh: scoring.refresh,
+        }
+    }
+}
+
+/// Settings of Adam.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdamRanges {
+    /// Initial learning rate: several times the paper's, and several times better.
+    pub learning_rate: LogRange,
+    /// Final learning rate as a fraction of the initial one.
+    pub final_rate: f64,
+    /// Factor on the learning rate of a loop's outgoing weights: one gradient sums over T uses.
+    pub outgoing_rate: PerIteration,
+    /// Cap on the norm of the gradient.
+    pub gradient_cap: f64,
+}
+
+impl Default for AdamRanges {
+    fn default() -> Self {
+        Self {
+            learning_rate: LogRange::new(0.004, 0.015),
+            final_rate: 0.05,
+            outgoing_rate: PerIteration {
+                factor: 1.0,
+                power: 0.5,
+            },
+            gradient_cap: Adam::default().gradient_cap,
+        }
+    }
+}
+
+/// The numbers that a start draws from the protocol's ranges, as fractions of the way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Draw {
+    pub(crate) learning_rate: f64,
+    pub(crate) damping: f64,
+    /// None: no weight decay.
+    pub(crate) decay: Option<f64>,
+}
+
+impl Protocol {
+    /// Reads a protocol file.
+    pub fn read(path: &Path) -> Result<Self, SearchError> {
+        let wrong = |why: String| SearchError::ProtocolFile {
+            path: path.display().to_string(),
+            why,
+        };
+        let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
+        let protocol: Self =
+            toml::from_str(&text).map_err(|e| wrong(e.to_string().trim().replace('\n', " ")))?;
+        protocol.check()?;
+        Ok(protocol)
+    }
+
+    /// Checks what no fit would: ranges, shares and counts.
+    pub fn check(&self) -> Result<(), SearchError> {
+        let ranges = [
+            ("decay.strength", self.decay.strength),
+            ("scoring.learning_rate", self.scoring.learning_rate),
+            ("scoring.damping", self.scoring.damping),
+            ("adam.learning_rate", self.adam.learning_rate),
+        ];
+        for (name, range) in ranges {
+            if !range.is_good() {
+                return Err(SearchError::Protocol {
+                    name,
+                    must: "two positive numbers, the smaller first",
+                });
+            }
+        }
+        if !(0.0..=1.0).contains(&self.decay.none) {
+            return Err(SearchError::Protocol {
+                name: "decay.none",
+                must: "a probability",
+            });
+        }
+        if self.shapes.count == 0 {
+            return Err(SearchError::Protocol {
+                name: "shapes.count",
+                must: "at least 1",
+            });
+        }
+        let Some(rungs) = &self.rungs else {
+            return Ok(());
+        };
+        let shares: f64 = rungs.iter().map(|r| r.share).sum();
+        let good = rungs
+            .iter()
+            .all(|r| r.fits > 0 && r.share > 0.0 && r.shorten > 0);
+        let falling = rungs.windows(2).all(|w| w[0].fits >= w[1].fits);
+        let whole = rungs.last().is_some_and(|r| r.shorten == 1);
+        if !good || !falling || !whole || (shares - 1.0).abs() > 1e-6 {
+            return Err(SearchError::Protocol {
+                name: "rungs",
+                must: "one or more, with positive fits (never more than in the round before), \
+                       shares that add up to 1, and shorten = 1 in the last",
+            });
+        }
+        Ok(())
+    }
+
+    /// How the fresh start of a network is drawn.
+    pub(crate) fn fresh(&self, network: &Network) -> Start {
+        let t = network.tying().iterations();
+        Start::Fresh {
+            outgoing_multiplier: self.start.outgoing_multiplier.at(t),
+        }
+    }
+
+    /// What a start draws; `stratum` is a uniform number that covers the learning rates evenly
+    /// over all starts.
+    pub(crate) fn draw(&self, stratum: f64, stream: Stream) -> Draw {
+        let decay = stream.child("decay");
+        Draw {
+            learning_rate: stratum,
+            damping: stream.child("damping").uniform(0),
+            decay: (decay.uniform(0) >= self.decay.none).then(|| decay.uniform(1)),
+        }
+    }
+
+    /// The stage of a round.
+    pub(crate) fn stage(
+        &self,
+        network: &Network,
+        draw: Draw,
+        updates: usize,
+        training_samples: usize,
+        validation_samples: usize,
+    ) -> Stage {
+        let decay = draw
+            .decay
+            .map_or(0.0, |u| self.decay.strength.at(u) / training_samples as f64);
+        let weight_decay = if self.decay.decoupled {
+            WeightDecay::Decoupled(decay)
+        } else {
+            WeightDecay::Coupled(decay)
+        };
+        let (optimiser, learning_rate, final_rate) = if network.count() <= self.scoring.up_to {
+            let s = &self.scoring;
+            let scoring = Scoring {
+                damping: s.damping.at(draw.damping),
+                step_cap: s.step_cap,
+                memory: s.memory,
+                refresh: s.refresh,
+            };
+            let rate = s.learning_rate.at(draw.learning_rate);
+            (Optimiser::Scoring(scoring), rate, s.final_rate)
+        } else {
+            let a = &self.adam;
+            let outgoing_rate = match network.tying() {
+                Tying::Loop { t } => a.outgoing_rate.at(t),
+                _ => 1.0,
+            };
+            let adam = Adam {
+                outgoing_rate,
+                gradient_cap: a.gradient_cap,
+            };
+            let rate = a.learning_rate.at(draw.learning_rate);
+            (Optimiser::Adam(adam), rate, a.final_rate)
+        };
+        Stage {
+            optimiser,
+            learning_rate,
+            final_rate,
+            weight_decay,
+            batch: self.batches.size,
+            updates,
+            validate_every: self.batches.validate_every(updates, validation_samples),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The documented file is the default, entry by entry.
+    #[test]
+    fn the_default_is_the_documented_file() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols/search.toml");
+        assert_eq!(Protocol::read(&path).unwrap(), Protocol::default());
+    }
+
+    fn parse(text: &str) -> Result<Protocol, SearchError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        Protocol::read(file.path())
+    }
+
+    #[test]
+    fn wrong_entries_are_named() {
+        for (text, part) in [
+            ("rate = 3", "unknown field `rate`"),
+            (
+                "[scoring]\nlearning_rate = [0.2, 0.1]",
+                "scoring.learning_rate",
+            ),
+            ("[adam]\nlearning_rate = [0.0, 0.1]", "adam.learning_rate"),
+            ("[decay]\nnone = 2.0", "decay.none"),
+            ("[shapes]\ncount = 0", "shapes.count"),
+            ("[[rungs]]\nfits = 3\nshare = 0.5", "rungs"),
+            ("refit = maybe", "search protocol"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+        let missing = Protocol::read(Path::new("no/such/file.toml")).unwrap_err();
+        assert!(missing.to_string().contains("no/such/file.toml"));
+    }
+
+    /// The paper's way: Adam with fixed rates, one path, no growth.
+    #[test]
+    fn a_file_can_fix_every_part() {
+        let protocol = parse(
+            "rungs = [{ fits = 24, share = 0.25 }, { fits = 24, share = 0.75 }]
+             refit = true
+             [shapes]
+             loop = [[4, 11, 16]]
+             [start]
+             outgoing_multiplier = { factor = 0.05, power = 1.0 }
+             [decay]
+             none = 0.0
+             strength = [3.0, 3.0]
+             decoupled = true
+             [batches]
+             size = 256
+             validate_every = 100
+             [scoring]
+             up_to = 0
+             [adam]
+             learning_rate = [0.003, 0.003]
+             outgoing_rate = { factor = 1.0, power = 1.0 }",
+        )
+        .unwrap();
+        let network = Network::ffn(2, 1, 4, 11, Tying::Loop { t: 16 }).unwrap();
+        let draw = protocol.draw(0.5, Stream::new(1));
+        let stage = protocol.stage(&network, draw, 1000, 300, 100);
+        assert_eq!(
+            stage,
+            Stage {
+                optimiser: Optimiser::Adam(Adam {
+                    outgoing_rate: 1.0 / 16.0,
+                    gradient_cap: 5.0
+                }),
+                learning_rate: 0.003,
+                final_rate: 0.05,
+                weight_decay: WeightDecay::Decoupled(0.01),
+                batch: 256,
+                updates: 1000,
+                validate_every: 100,
+            }
+        );
+        let budget = Budget::ffn(128, 2, 1).unwrap();
+        let networks = protocol.shapes.networks(&budget, Method::Loop).unwrap();
+        assert_eq!(networks, [network.clone()]);
+        let Start::Fresh {
+            outgoing_multiplier,
+        } = protocol.fresh(&network)
+        else {
+            panic!("a fresh start");
+        };
+        assert_eq!(outgoing_multiplier, 0.05 / 16.0);
+    }
+}
