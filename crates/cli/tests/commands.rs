@@ -123,7 +123,7 @@ fn two_classes_from_standard_input() {
 fn a_density_is_fitted_scored_and_sampled() {
     let place = Place::new();
     let fit = place.json(
-        "fit sim:four-modes --train 512 --valid 256 --budget 60 --updates 800 -o m.safetensors",
+        "fit sim:four-modes --train 512 --valid 256 --budget 60 --updates 3200 -o m.safetensors",
     );
     assert_eq!(fit["metric"], "squared Hellinger distance");
     let twenty = place.ok("sample m.safetensors -n 20 --seed 3");

@@ -21,7 +21,7 @@ const ROWS_AT_ONCE: usize = 128;
 /// Samples times squared coefficients that are worth the wait (some seconds).
 const MOST_WORK: f64 = 2e11;
 /// Dampings that a step is tried with, in units of the likelihood's information.
-const DAMPINGS: [f64; 5] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
+const DAMPINGS: [f64; 7] = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0];
 
 /// What the training loss says about a model's coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -32,7 +32,7 @@ pub struct Tolerance {
     pub loss: f64,
     /// Euclidean norm of its gradient.
     pub gradient_norm: f64,
-    /// The step's damping, in units of the likelihood's information: of five, the one with the
+    /// The step's damping, in units of the likelihood's information: of seven, the one with the
     /// lowest loss after the step.
     pub damping: f64,
     /// How much the loss would fall by one damped Fisher-scoring step if it were quadratic.

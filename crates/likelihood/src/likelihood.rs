@@ -142,6 +142,20 @@ impl Likelihood {
         }
     }
 
+    /// How many times wider the noise is than the likelihood's own scale says, judging by an
+    /// average negative log-likelihood; one where the likelihood has no scale. A log prior counts
+    /// by this factor against the average negative log-likelihood.
+    ///
+    /// # Formula
+    /// Gaussian: `mean (y - f)^2 / sigma^2`; Laplace: `mean |y - f| / tau`.
+    pub fn noise_factor(self, average_nll: f64) -> f64 {
+        match self {
+            Self::Gaussian(l) => 2.0 * (average_nll - l.nll(0.0, 0.0)).max(0.0),
+            Self::Laplace(l) => (average_nll - l.nll(0.0, 0.0)).max(0.0),
+            _ => 1.0,
+        }
+    }
+
     /// Distance between the laws of two index functions from their values `f` and `g` at the
     /// same points: points of the law of `X`, row-major, for the conditional families; the
     /// nodes for energy models.
@@ -221,6 +235,50 @@ mod tests {
             Likelihood::Multiclass(Multiclass::new(3).unwrap()),
             Likelihood::Energy(Energy::new(5, Nodes::LowDiscrepancy { n: VALUES }).unwrap()),
         ]
+    }
+
+    #[test]
+    fn noise_is_measured_in_units_of_the_scale() {
+        let (f, y) = ([0.1, 0.4, -0.3], [0.6, 0.2, -1.3]);
+        let factor = |l: Likelihood| l.noise_factor(l.average_nll(&f, &y).unwrap());
+        let gaussian = factor(Likelihood::Gaussian(Gaussian::new(0.8).unwrap()));
+        assert!((gaussian - (0.25 + 0.04 + 1.0) / 3.0 / 0.64).abs() < 1e-12);
+        let laplace = factor(Likelihood::Laplace(Laplace::new(0.6).unwrap()));
+        assert!((laplace - (0.5 + 0.2 + 1.0) / 3.0 / 0.6).abs() < 1e-12);
+        assert_eq!(Likelihood::Bernoulli(Bernoulli).noise_factor(0.3), 1.0);
+    }
+
+    #[test]
+    fn information_factors_add_up_to_the_information() {
+        let l = Multiclass::new(3).unwrap();
+        let f = [0.3, -1.2, 0.9];
+        let mut information = [0.0; 9];
+        l.fisher(&f, &mut information);
+        let outer = |e: [f64; 3], sum: &mut [f64; 9]| {
+            let mut column = [0.0; 3];
+            let any = Likelihood::Multiclass(l);
+            any.information_factor(&f, &e, &mut column).unwrap();
+            for i in 0..9 {
+                sum[i] += column[i / 3] * column[i % 3];
+            }
+        };
+        let (mut units, mut signs) = ([0.0; 9], [0.0; 9]);
+        for k in 0..3 {
+            outer(
+                std::array::from_fn(|i| f64::from(u8::from(i == k))),
+                &mut units,
+            );
+        }
+        for bits in 0..8 {
+            outer(
+                std::array::from_fn(|i| f64::from((bits >> i) % 2) * 2.0 - 1.0),
+                &mut signs,
+            );
+        }
+        for i in 0..9 {
+            assert!((units[i] - information[i]).abs() < 1e-14);
+            assert!((signs[i] / 8.0 - information[i]).abs() < 1e-14);
+        }
     }
 
     #[test]

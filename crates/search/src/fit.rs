@@ -240,7 +240,7 @@ pub(crate) fn refit(
             &problem,
             search.plan.rungs.len(),
             Rung { updates, ..rung },
-            Some(&found.outcome.parameters),
+            Some(&found.outcome),
         )?);
     }
     let mut outcomes = engine

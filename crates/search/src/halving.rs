@@ -172,7 +172,7 @@ pub fn search(
             };
             races[s].narrow(*rung);
             for (place, runner) in races[s].running.iter().enumerate() {
-                let start = runner.current.as_ref().map(|o| &o.parameters);
+                let start = runner.current.as_ref();
                 let setting = &search.settings[runner.setting];
                 let (protocol, problem) = (&search.protocol, &search.problem);
                 specs.push(setting.spec(protocol, problem, number, *rung, start)?);

@@ -3,8 +3,8 @@
 use crate::SearchError;
 use crate::protocol::{Draw, Protocol};
 use crate::replication::Problem;
-use loopfit_engine::{FitSpec, Start};
-use loopfit_model::{Network, Parameters, Tying, growth};
+use loopfit_engine::{FitOutcome, FitSpec, Start};
+use loopfit_model::{Network, Tying, growth};
 use loopfit_numerics::stream::Stream;
 
 /// Fewest updates that a search can spread.
@@ -129,22 +129,22 @@ impl Setting {
         problem: &Problem,
         number: usize,
         rung: Rung,
-        start: Option<&Parameters>,
+        start: Option<&FitOutcome>,
     ) -> Result<FitSpec, SearchError> {
         let network = self.network_at(rung)?;
-        let start = match start {
+        let loss = start.map(|outcome| outcome.validation);
+        let start = match start.map(|outcome| &outcome.parameters) {
             None => protocol.fresh(&network),
             Some(p) if *p.network() == network => Start::Given(p.clone()),
             Some(p) => Start::Given(growth::iterate(p, network.tying().iterations())?),
         };
-        let (n, n_valid) = (problem.train.n(), problem.valid.n());
         Ok(FitSpec {
             likelihood: problem.likelihood,
             bounds: problem.bounds,
             train: problem.train.clone(),
             valid: problem.valid.clone(),
             start,
-            stages: vec![protocol.stage(&network, self.draw, rung.updates, n, n_valid)],
+            stages: vec![protocol.stage(&network, problem, self.draw, rung.updates, loss)],
             network,
             stream: self.stream.child("rung").nth(number as u64),
         })

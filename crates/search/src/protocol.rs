@@ -1,6 +1,7 @@
 //! Every choice of a search, as data: defaults for `fit` and `compare`, or a TOML file.
 
 use crate::SearchError;
+use crate::replication::Problem;
 use loopfit_engine::{Adam, Optimiser, Scoring, Stage, Start, WeightDecay};
 use loopfit_model::{Budget, Method, Network, Tying};
 use loopfit_numerics::libm;
@@ -189,14 +190,15 @@ impl From<LogRange> for [f64; 2] {
     }
 }
 
-/// Weight decay: some starts have none, the others a strength over the training size, as the
-/// logarithm of a Gaussian prior would have.
+/// Weight decay: the logarithm of a Gaussian prior, whose variance is one over a strength. Against
+/// the average negative log-likelihood of n samples it counts `strength / n` times the noise's
+/// variance in units of the likelihood's. The first round, which finds the noise, has no decay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Decay {
     /// Probability that a start has none.
     pub none: f64,
-    /// Strength of the others; their decay is this over the number of training samples.
+    /// Strength of the others.
     pub strength: LogRange,
     /// Subtracted from the coefficients instead of added to the gradient.
     pub decoupled: bool,
@@ -205,8 +207,8 @@ pub struct Decay {
 impl Default for Decay {
     fn default() -> Self {
         Self {
-            none: 0.75,
-            strength: LogRange::new(1.0, 64.0),
+            none: 0.0,
+            strength: LogRange::new(3.0, 60.0),
             decoupled: false,
         }
     }
@@ -393,18 +395,19 @@ impl Protocol {
         }
     }
 
-    /// The stage of a round.
+    /// The stage of a round that begins with an average negative log-likelihood of `loss` on the
+    /// validation samples, if that is known.
     pub(crate) fn stage(
         &self,
         network: &Network,
+        problem: &Problem,
         draw: Draw,
         updates: usize,
-        training_samples: usize,
-        validation_samples: usize,
+        loss: Option<f64>,
     ) -> Stage {
-        let decay = draw
-            .decay
-            .map_or(0.0, |u| self.decay.strength.at(u) / training_samples as f64);
+        let noise = loss.map_or(0.0, |loss| problem.likelihood.noise_factor(loss));
+        let strength = draw.decay.map_or(0.0, |u| self.decay.strength.at(u));
+        let decay = noise * strength / problem.train.n() as f64;
         let weight_decay = if self.decay.decoupled {
             WeightDecay::Decoupled(decay)
         } else {
@@ -440,7 +443,7 @@ impl Protocol {
             weight_decay,
             batch: self.batches.size,
             updates,
-            validate_every: self.batches.validate_every(updates, validation_samples),
+            validate_every: self.batches.validate_every(updates, problem.valid.n()),
         }
     }
 }
@@ -448,6 +451,7 @@ impl Protocol {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     /// The documented file is the default, entry by entry.
     #[test]
@@ -510,7 +514,17 @@ mod tests {
         .unwrap();
         let network = Network::ffn(2, 1, 4, 11, Tying::Loop { t: 16 }).unwrap();
         let draw = protocol.draw(0.5, Stream::new(1));
-        let stage = protocol.stage(&network, draw, 1000, 300, 100);
+        let samples = |n: usize| {
+            let y = vec![0.0; n];
+            Arc::new(loopfit_data::Samples::new(2, vec![0.0; 2 * n], y).unwrap())
+        };
+        let problem = Problem {
+            train: samples(300),
+            valid: samples(100),
+            likelihood: loopfit_likelihood::Likelihood::Bernoulli(loopfit_likelihood::Bernoulli),
+            bounds: loopfit_model::Bounds::default(),
+        };
+        let stage = protocol.stage(&network, &problem, draw, 1000, Some(0.5));
         assert_eq!(
             stage,
             Stage {
