@@ -66,7 +66,9 @@ impl FromStr for Effort {
             "strong" => Ok(Self(STRONG)),
             _ => updates(text.strip_suffix("-updates").unwrap_or(text))
                 .map(Self)
-                .map_err(|why| format!("{why}; or use quick, standard or strong")),
+                .map_err(|why| {
+                    format!("use quick, standard, strong or a number of updates: {why}")
+                }),
         }
     }
 }
@@ -84,7 +86,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let number: f64 = digits.trim().parse().map_err(|_| wrong())?;
     let seconds = number * unit;
     if !(0.1..=1e7).contains(&seconds) {
-        return Err(format!("`{text}` is no useful time: use 0.1s or more"));
+        return Err(format!("`{text}` is no useful time: use 0.1s to 2000h"));
     }
     Ok(Duration::from_secs_f64(seconds))
 }

@@ -38,7 +38,7 @@ const CASES: &[Case] = &[
     ("budget too small for the data", "fit good.csv --target y --budget 7 -o out", 3, &["budget 7", "the smallest needs"]),
     ("budget too small", "budget --dim 5 --budget 11", 3, &["11", "12"]),
     ("shape over the cap", "compare sim:bumps --budget 64 --shape loop=4,11,16", 3, &["120", "64"]),
-    ("an effort of no name", "fit good.csv --target y --budget 64 --effort much", 2, &["quick, standard or strong"]),
+    ("an effort of no name", "fit good.csv --target y --budget 64 --effort much", 2, &["quick, standard, strong"]),
     ("an effort of nothing", "fit good.csv --target y --budget 64 --effort 0-updates", 2, &["at least 32"]),
     ("a time of no unit", "fit good.csv --target y --budget 64 --time 3weeks", 2, &["3weeks", "60s"]),
     ("a time of nothing", "fit good.csv --target y --budget 64 --time 0s", 2, &["0.1s"]),

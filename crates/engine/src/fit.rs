@@ -1,4 +1,4 @@
-//! One fit: start, stages of Adam, validation, best checkpoint.
+//! One fit: start, stages of an optimiser, validation, best checkpoint.
 
 use crate::adam::Adam;
 use crate::batches::Batches;

@@ -12,6 +12,8 @@ use loopfit_numerics::stream::Stream;
 
 /// Weight of the past in the average of the gradient.
 const MOMENTUM: f64 = 0.9;
+/// Updates that refresh the information whatever the interval.
+const YOUNG: usize = 20;
 /// How often a matrix that is not positive definite gets ten times the damping.
 const MORE_DAMPING: usize = 8;
 
@@ -72,8 +74,7 @@ impl ScoringState {
     pub(crate) fn step(&mut self, stage: &Stage, gradient: &Gradient, theta: &mut [Lane]) -> bool {
         let p = self.momentum.len();
         // While coefficients move fast, the average is young and must not lag behind.
-        let refresh = self.settings.refresh;
-        if self.step < 2 * refresh || self.step % refresh == 0 {
+        if self.step < YOUNG || self.step % self.settings.refresh == 0 {
             let params = Lane::flatten(theta)[..p].to_vec();
             if !self.refresh(&params, gradient.batch()) {
                 return false;

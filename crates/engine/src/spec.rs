@@ -26,7 +26,8 @@ pub struct FitSpec {
     pub start: Start,
     /// One or more stages; each starts at the best checkpoint so far with a fresh optimiser.
     pub stages: Vec<Stage>,
-    /// The source of the start (`start`) and of the batch order (`batches`).
+    /// The source of the start (`start`), of the batch order (`batches`) and of random signs
+    /// (`signs`).
     pub stream: Stream,
 }
 
@@ -103,7 +104,7 @@ pub struct Scoring {
     pub step_cap: f64,
     /// Weight of the past at each refresh of the average information.
     pub memory: f64,
-    /// Updates between refreshes.
+    /// Updates between refreshes; in the first twenty updates every one refreshes.
     pub refresh: usize,
 }
 
@@ -136,7 +137,7 @@ impl Default for Stage {
     }
 }
 
-/// How weight decay enters Adam.
+/// How weight decay enters a step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WeightDecay {

@@ -18,8 +18,8 @@ use serde::Serialize;
 
 /// Samples that pass through the kernels at once.
 const ROWS_AT_ONCE: usize = 128;
-/// Samples times squared coefficients that are worth the wait (some seconds).
-const MOST_WORK: f64 = 2e11;
+/// Samples times outputs times squared coefficients that are worth the wait (some seconds).
+const MOST_WORK: f64 = 1e11;
 /// Dampings that a step is tried with, in units of the likelihood's information.
 const DAMPINGS: [f64; 7] = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0];
 
@@ -58,7 +58,8 @@ pub fn tolerance(
     if p > MAX_SCORING_COEFFICIENTS {
         return Err(SpecError::ScoringSize(p));
     }
-    let rows = train.n().min((MOST_WORK / (p * p) as f64) as usize).max(1);
+    let work = (p * p * likelihood.outputs()) as f64;
+    let rows = train.n().min((MOST_WORK / work) as usize).max(1);
     let train = train.first(rows);
     let level = Level::fastest();
     let packing = Packing::new(parameters.network());
@@ -87,7 +88,8 @@ pub fn tolerance(
             predicted_decrease,
             achieved_decrease: before - loss.at(&ffn, &moved),
         };
-        if best.is_none_or(|b| tried.achieved_decrease > b.achieved_decrease) {
+        let better = |b: Tolerance| tried.achieved_decrease > b.achieved_decrease;
+        if tried.achieved_decrease.is_finite() && best.is_none_or(better) {
             best = Some(tried);
         }
     }

@@ -142,9 +142,9 @@ impl Likelihood {
         }
     }
 
-    /// How many times wider the noise is than the likelihood's own scale says, judging by an
-    /// average negative log-likelihood; one where the likelihood has no scale. A log prior counts
-    /// by this factor against the average negative log-likelihood.
+    /// How much larger the residuals are than the likelihood's own scale says (variance of the
+    /// Gaussian, scale of the Laplace), judging by an average negative log-likelihood; one where
+    /// the likelihood has no scale. A log prior counts by this factor against the average.
     ///
     /// # Formula
     /// Gaussian: `mean (y - f)^2 / sigma^2`; Laplace: `mean |y - f| / tau`.

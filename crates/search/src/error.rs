@@ -60,6 +60,16 @@ pub enum SearchError {
         /// What is needed.
         least: usize,
     },
+    /// A rung whose fits would have no update each.
+    #[error(
+        "{updates} updates are too few for the search protocol's round of {fits} fits; use more updates or fewer fits"
+    )]
+    Rung {
+        /// Updates of the search.
+        updates: usize,
+        /// Fits of the rung.
+        fits: usize,
+    },
     /// A protocol file that cannot be read.
     #[error("{path} is no search protocol: {why}")]
     ProtocolFile {

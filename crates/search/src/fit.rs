@@ -54,8 +54,11 @@ pub struct MethodFit {
     pub stop: Stop,
     /// How much worse the second best local optimum is, see [`Found::gap`].
     pub gap: Option<f64>,
-    /// How far the model is from a stationary point; none where that was not measured.
+    /// How far the model is from a stationary point; measured for the kept model alone, and not
+    /// when the search was stopped.
     pub tolerance: Option<Tolerance>,
+    /// Whether the fit went on with the validation samples.
+    pub refitted: bool,
 }
 
 impl MethodFit {
@@ -87,6 +90,7 @@ impl Request {
                     protocol: self.protocol.clone(),
                     settings: Setting::draw(&self.protocol, &shapes, plan.starts(), stream),
                     plan,
+                    whole: self.protocol.shapes.are_given(*method),
                 })
             })
             .collect()
@@ -180,6 +184,7 @@ impl Request {
         } else {
             replication.validate(&model)?
         };
+        let is_refitted = refitted.is_some();
         if let Some(refitted) = refitted {
             model.parameters = refitted.outcome.parameters;
             model.provenance.training_samples = refitted.train.hash();
@@ -199,6 +204,7 @@ impl Request {
             stop,
             gap,
             tolerance: None,
+            refitted: is_refitted,
         })
     }
 }
@@ -277,21 +283,23 @@ pub fn fit(
         .collect();
     found.sort_by(|a, b| a.1.outcome.validation.total_cmp(&b.1.outcome.validation));
     let problem = &replication.problem;
+    let first = found.first().and_then(|(_, _, refitted)| refitted.as_ref());
+    let train = first.map_or(&problem.train, |r| &r.train).clone();
     engine.install(|| {
-        found
+        let mut fits: Vec<MethodFit> = found
             .into_iter()
             .map(|(method, found, refitted)| {
-                let train = refitted
-                    .as_ref()
-                    .map_or(&problem.train, |r| &r.train)
-                    .clone();
-                let mut fit = request.finish(replication, seed, method, found, refitted)?;
-                let parameters = &fit.model.parameters;
-                // Too large to measure, or not finite: then there is nothing to report.
-                fit.tolerance =
-                    tolerance(parameters, problem.likelihood, problem.bounds, &train).ok();
-                Ok(fit)
+                request.finish(replication, seed, method, found, refitted)
             })
-            .collect()
+            .collect::<Result<_, _>>()?;
+        if let Some(best) = fits.first_mut()
+            && !best.failed()
+            && !control.is_stopped()
+        {
+            let parameters = &best.model.parameters;
+            // Too large to measure, or not finite: then there is nothing to report.
+            best.tolerance = tolerance(parameters, problem.likelihood, problem.bounds, &train).ok();
+        }
+        Ok(fits)
     })
 }

@@ -18,6 +18,8 @@ pub struct Search {
     pub settings: Vec<Setting>,
     /// How updates are spread.
     pub plan: Plan,
+    /// Whether only a network with all its iterations may be kept, as long as there is one.
+    pub whole: bool,
 }
 
 /// What one search found.
@@ -42,7 +44,7 @@ impl Found {
     /// samples; none if the search followed only one to the end.
     pub fn gap(&self) -> Option<f64> {
         match self.optima[..] {
-            [best, second, ..] => Some(second - best),
+            [best, second, ..] if second.is_finite() => Some(second - best),
             _ => None,
         }
     }
@@ -69,10 +71,10 @@ impl Runner {
         best.map_or(f64::INFINITY, |(o, _)| o.validation)
     }
 
-    /// Takes the outcome of the next rung.
-    fn advance(&mut self, rung: usize, mut outcome: FitOutcome) {
+    /// Takes the outcome of the next rung; `replace` if nothing earlier may be kept.
+    fn advance(&mut self, rung: usize, mut outcome: FitOutcome, replace: bool) {
         outcome.updates += self.current.as_ref().map_or(0, |o| o.updates);
-        if self.best.is_none() || outcome.validation < self.best_loss() {
+        if self.best.is_none() || replace || outcome.validation < self.best_loss() {
             self.best = Some((outcome.clone(), rung));
         }
         self.current = Some(outcome);
@@ -111,7 +113,7 @@ impl Race {
         self.running.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
     }
 
-    fn finish(mut self, plan: &Plan) -> Result<Found, SearchError> {
+    fn finish(mut self, plan: &Plan, whole: bool) -> Result<Found, SearchError> {
         // Those that reached the last but one rung.
         let finalists = plan
             .rungs
@@ -127,6 +129,16 @@ impl Race {
             .map(Runner::best_loss)
             .collect();
         optima.sort_by(f64::total_cmp);
+        if whole {
+            // Only those of the last rung that was run have the most iterations.
+            let latest = |r: &Runner| {
+                r.best
+                    .as_ref()
+                    .map_or(0, |(_, rung)| plan.rungs[*rung].shorten)
+            };
+            let least = self.running.iter().map(latest).min().unwrap_or(1);
+            self.running.retain(|r| latest(r) == least);
+        }
         let best = self
             .running
             .into_iter()
@@ -182,10 +194,15 @@ pub fn search(
         let outcomes = engine.run(&specs, control, |_, _| {})?;
         for ((s, place), outcome) in of.into_iter().zip(outcomes) {
             races[s].updates += outcome.updates;
-            races[s].running[place].advance(number, outcome);
+            let rungs = &searches[s].plan.rungs;
+            let longer = number > 0 && rungs[number].shorten < rungs[number - 1].shorten;
+            let replace = searches[s].whole && longer;
+            races[s].running[place].advance(number, outcome, replace);
         }
         races.iter_mut().for_each(Race::sort);
     }
     let finished = races.into_iter().zip(searches);
-    finished.map(|(race, s)| race.finish(&s.plan)).collect()
+    finished
+        .map(|(race, s)| race.finish(&s.plan, s.whole))
+        .collect()
 }

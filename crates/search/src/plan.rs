@@ -44,12 +44,12 @@ impl Plan {
                 least: LEAST_UPDATES,
             });
         }
-        let rungs = match &protocol.rungs {
+        let rungs: Vec<Rung> = match &protocol.rungs {
             Some(rungs) => rungs
                 .iter()
                 .map(|r| Rung {
                     fits: r.fits,
-                    updates: ((updates as f64 * r.share / r.fits as f64 + 1e-9) as usize).max(1),
+                    updates: (updates as f64 * r.share / r.fits as f64 + 1e-9) as usize,
                     shorten: r.shorten,
                 })
                 .collect(),
@@ -67,6 +67,12 @@ impl Plan {
                     .to_vec()
             }
         };
+        if let Some(rung) = rungs.iter().find(|r| r.updates == 0) {
+            return Err(SearchError::Rung {
+                updates,
+                fits: rung.fits,
+            });
+        }
         Ok(Self { rungs })
     }
 

@@ -32,6 +32,9 @@ pub struct Protocol {
     pub refit: bool,
 }
 
+/// Most fits of a round and most shapes of a method.
+const MOST: usize = 100_000;
+
 /// One round: `fits` fits share a part of all updates.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -84,6 +87,15 @@ impl Shapes {
             Tying::Single => self.single.push([q, r]),
             Tying::Loop { t } => self.looped.push([q, r, t]),
             Tying::Untied { t } => self.untied.push([q, r, t]),
+        }
+    }
+
+    /// Whether a method's shapes are given.
+    pub(crate) fn are_given(&self, method: Method) -> bool {
+        match method {
+            Method::Single => !self.single.is_empty(),
+            Method::Loop => !self.looped.is_empty(),
+            Method::Untied => !self.untied.is_empty(),
         }
     }
 
@@ -174,7 +186,9 @@ impl LogRange {
     }
 
     fn is_good(self) -> bool {
-        self.low.is_finite() && self.high.is_finite() && self.low > 0.0 && self.low <= self.high
+        // Beyond these no setting makes sense, and ratios overflow.
+        let sane = 1e-30..=1e30;
+        sane.contains(&self.low) && sane.contains(&self.high) && self.low <= self.high
     }
 }
 
@@ -306,6 +320,18 @@ impl Default for AdamRanges {
     }
 }
 
+/// A parser's message with the line it is about.
+fn one_sentence(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message().replace('\n', ", ");
+    match error.span() {
+        Some(span) => {
+            let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+            format!("line {line}: {message}")
+        }
+        None => message,
+    }
+}
+
 /// The numbers that a start draws from the protocol's ranges, as fractions of the way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Draw {
@@ -323,8 +349,7 @@ impl Protocol {
             why,
         };
         let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
-        let protocol: Self =
-            toml::from_str(&text).map_err(|e| wrong(e.to_string().trim().replace('\n', " ")))?;
+        let protocol: Self = toml::from_str(&text).map_err(|e| wrong(one_sentence(&text, &e)))?;
         protocol.check()?;
         Ok(protocol)
     }
@@ -351,11 +376,44 @@ impl Protocol {
                 must: "a probability",
             });
         }
-        if self.shapes.count == 0 {
+        if !(1..=MOST).contains(&self.shapes.count) {
             return Err(SearchError::Protocol {
                 name: "shapes.count",
-                must: "at least 1",
+                must: "at least 1 and at most 100000",
             });
+        }
+        // The rest is what a fit of any size would refuse, said once and by its name here.
+        let fractions = [
+            ("scoring.final_rate", self.scoring.final_rate),
+            ("scoring.memory", self.scoring.memory),
+            ("adam.final_rate", self.adam.final_rate),
+        ];
+        for (name, value) in fractions {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(SearchError::Protocol {
+                    name,
+                    must: "between 0 and 1",
+                });
+            }
+        }
+        let positive = [
+            ("scoring.step_cap", self.scoring.step_cap),
+            ("scoring.refresh", self.scoring.refresh as f64),
+            ("adam.gradient_cap", self.adam.gradient_cap),
+            ("batches.size", self.batches.size as f64),
+            (
+                "batches.validate_every",
+                self.batches.validate_every.unwrap_or(1) as f64,
+            ),
+            ("adam.outgoing_rate.factor", self.adam.outgoing_rate.factor),
+        ];
+        for (name, value) in positive {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(SearchError::Protocol {
+                    name,
+                    must: "a positive number",
+                });
+            }
         }
         let Some(rungs) = &self.rungs else {
             return Ok(());
@@ -363,13 +421,13 @@ impl Protocol {
         let shares: f64 = rungs.iter().map(|r| r.share).sum();
         let good = rungs
             .iter()
-            .all(|r| r.fits > 0 && r.share > 0.0 && r.shorten > 0);
+            .all(|r| (1..=MOST).contains(&r.fits) && r.share > 0.0 && r.shorten > 0);
         let falling = rungs.windows(2).all(|w| w[0].fits >= w[1].fits);
         let whole = rungs.last().is_some_and(|r| r.shorten == 1);
         if !good || !falling || !whole || (shares - 1.0).abs() > 1e-6 {
             return Err(SearchError::Protocol {
                 name: "rungs",
-                must: "one or more, with positive fits (never more than in the round before), \
+                must: "one or more, with 1 to 100000 fits (never more than in the round before), \
                        shares that add up to 1, and shorten = 1 in the last",
             });
         }
@@ -405,7 +463,10 @@ impl Protocol {
         updates: usize,
         loss: Option<f64>,
     ) -> Stage {
-        let noise = loss.map_or(0.0, |loss| problem.likelihood.noise_factor(loss));
+        // A start that failed has no finite loss, and no noise to speak of.
+        let noise = loss
+            .filter(|loss| loss.is_finite())
+            .map_or(0.0, |loss| problem.likelihood.noise_factor(loss));
         let strength = draw.decay.map_or(0.0, |u| self.decay.strength.at(u));
         let decay = noise * strength / problem.train.n() as f64;
         let weight_decay = if self.decay.decoupled {

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Part of a time limit that the search is planned for.
-const SAFETY: f64 = 0.9;
+const SAFETY: f64 = 0.8;
 
 #[derive(clap::Args)]
 #[command(
@@ -89,7 +89,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         budget: a.budget,
         methods: Method::ALL.into_iter().filter(|m| wanted(*m)).collect(),
         updates: a.search.updates(),
-        protocol,
+        protocol: protocol.clone(),
     };
     let started = Instant::now();
     if let Some(time) = a.time {
@@ -120,6 +120,10 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         );
         return Ok(Exit::FitsFailed);
     }
+    // The model first: whatever happens to the output, it is not lost.
+    if let Some(path) = &a.output {
+        interrupt::writing(|| best.model.save(path))?;
+    }
     if global.json {
         let result = to_json(a, &source, &replication, &notes, &fits);
         output::print_json(&with_search(result, &request, &ending))?;
@@ -127,19 +131,19 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         output::print(&to_text(a, &source, &fits))?;
         output::print(&optimum_text(best))?;
     }
-    if ending.out_of_time && !global.quiet {
-        output::say("the time was over before the search: this is the best so far");
-    }
     if ending.interrupted {
         output::say("interrupted: this is the best so far");
+    } else if !global.quiet && ending.out_of_time {
+        output::say("the time was over before the search: this is the best so far");
     }
-    if let Some(path) = &a.output {
-        interrupt::writing(|| best.model.save(path))?;
-        if !global.quiet {
-            output::say(&format!("wrote {}", path.display()));
+    if !global.quiet {
+        if protocol.refit && !best.refitted {
+            output::say("there was no time left to refit with the validation rows");
         }
-    } else if !global.quiet {
-        output::say("no model was written: name a file with -o to keep it");
+        output::say(&match &a.output {
+            Some(path) => format!("wrote {}", path.display()),
+            None => "no model was written: name a file with -o to keep it".to_string(),
+        });
     }
     Ok(if ending.interrupted {
         Exit::Interrupted
@@ -161,9 +165,14 @@ struct Ending {
 /// What is going to happen and how long it takes.
 fn search_note(request: &Request, predicted: f64, threads: usize) -> String {
     format!(
-        "search: {} updates for each of {} methods, {} on {threads} threads",
+        "search: {} updates for each method ({}), {} on {threads} threads",
         number::integer(request.updates as u64),
-        request.methods.len(),
+        request
+            .methods
+            .iter()
+            .map(|m| m.key())
+            .collect::<Vec<_>>()
+            .join(", "),
         about(predicted)
     )
 }
@@ -228,16 +237,20 @@ fn to_text(a: &Arguments, source: &Source, fits: &[MethodFit]) -> String {
 fn optimum_text(best: &MethodFit) -> String {
     let mut text = String::new();
     if let Some(t) = best.tolerance {
+        let achieved = if t.achieved_decrease > 0.0 {
+            format!("lowers it by {:.1e}", t.achieved_decrease)
+        } else {
+            "does not lower it".to_string()
+        };
         text += &format!(
-            "Optimum: training loss {:.5}, gradient norm {:.1e}; one damped Fisher-scoring step predicts {:.1e} less and achieves {:.1e}.\n",
-            t.loss, t.gradient_norm, t.predicted_decrease, t.achieved_decrease
+            "Optimum: training loss {:.5}, gradient norm {:.1e}. One damped Fisher-scoring step should lower the loss by {:.1e} and {achieved}.\n",
+            t.loss, t.gradient_norm, t.predicted_decrease
         );
     }
-    match best.gap {
-        Some(gap) => {
-            text += &format!("Next best local optimum: validation loss higher by {gap:.1e}.\n");
-        }
-        None => text += "The search followed one local optimum to the end.\n",
+    if let Some(gap) = best.gap {
+        text += &format!(
+            "The second best local optimum found has a validation loss {gap:.1e} higher.\n"
+        );
     }
     text
 }
@@ -265,7 +278,7 @@ fn to_json(
             json!({
                 "method": f.method.key(), "q": network.q(), "r": network.r(), "t": network.tying().iterations(),
                 "count": network.count(), "validation": f.validation, "test": f.test,
-                "updates": f.updates, "stop": f.stop, "gap": f.gap, "tolerance": f.tolerance,
+                "updates": f.updates, "stop": f.stop, "gap": f.gap, "tolerance": f.tolerance, "refitted": f.refitted,
             })
         })
         .collect();
