@@ -20,6 +20,7 @@ pub(crate) fn install() {
             control().interrupt();
         } else {
             let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+            crate::output::say("interrupted");
             std::process::exit(130);
         }
     });

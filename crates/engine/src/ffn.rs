@@ -27,7 +27,8 @@ mod tests;
 
 pub use row::RowPredictor;
 
-use crate::spec::{Optimiser, Stage};
+use crate::spec::{FitSpec, Optimiser};
+use loopfit_likelihood::Likelihood;
 use loopfit_model::Network;
 use loopfit_numerics::lanes::{LANES, Lane, Level};
 use pack::Packing;
@@ -221,20 +222,29 @@ pub fn flops_per_gradient(network: &Network, batch: usize) -> f64 {
     2.0 * batch as f64 * (2.0 * d * q + 6.0 * q * r * t + 3.0 * q * c)
 }
 
-/// Floating-point operations of one update of a stage, for the conditional families.
+/// Floating-point operations of one update in the first stage of a fit.
 ///
 /// # Formula
-/// Adam: the gradient's. Scoring with `P` coefficients: also `2 P^2` for the solve, and in every
-/// `refresh`-th update another gradient, `batch P (P + 1)` for the information and `P^3 / 3` for
-/// its factor.
-pub fn flops_per_update(network: &Network, stage: &Stage) -> f64 {
-    let gradient = flops_per_gradient(network, stage.batch);
+/// Adam: the gradient's, at the batch and the nodes of an energy model. Scoring with `P`
+/// coefficients: also `2 P^2` for the solve, and in every `refresh`-th update another gradient of `n`
+/// samples (nodes for an energy model), `n P (P + 1)` for the information and `P^3 / 3` for its factor.
+pub fn flops_per_update(spec: &FitSpec) -> f64 {
+    let Some(stage) = spec.stages.first() else {
+        return 0.0;
+    };
+    let batch = stage.batch.min(spec.train.n());
+    let (samples, informative) = match spec.likelihood {
+        Likelihood::Energy(energy) => (batch + energy.node_count(), energy.node_count()),
+        _ => (batch, batch),
+    };
+    let gradient = flops_per_gradient(&spec.network, samples);
     match stage.optimiser {
         Optimiser::Adam(_) => gradient,
         Optimiser::Scoring(scoring) => {
-            let p = network.count() as f64;
-            let information = stage.batch as f64 * p * (p + 1.0);
-            let refresh = gradient + information + p * p * p / 3.0;
+            let p = spec.network.count() as f64;
+            let refresh = flops_per_gradient(&spec.network, informative)
+                + informative as f64 * p * (p + 1.0)
+                + p * p * p / 3.0;
             gradient + 2.0 * p * p + refresh / scoring.refresh as f64
         }
     }

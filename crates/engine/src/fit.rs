@@ -13,6 +13,9 @@ use loopfit_model::{Parameters, init};
 use loopfit_numerics::lanes::{Lane, Level};
 use serde::Serialize;
 
+/// Updates between looks at whether to stop.
+const LOOK_UP: usize = 50;
+
 /// What a fit gives back.
 #[derive(Clone, Debug)]
 pub struct FitOutcome {
@@ -163,7 +166,8 @@ impl<'a> Fit<'a> {
                 return Some(Stop::Diverged);
             }
             self.updates += 1;
-            if update % stage.validate_every == 0 || update == stage.updates {
+            let stopped = update % LOOK_UP == 0 && control.is_stopped();
+            if stopped || update % stage.validate_every == 0 || update == stage.updates {
                 control.count(self.updates - self.curve.last().map_or(0, |(updates, _)| *updates));
                 if let Some(stop) = self.checkpoint() {
                     return Some(stop);

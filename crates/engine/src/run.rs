@@ -17,7 +17,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Asks running fits to stop at their next validation.
+    /// Asks running fits to stop soon, after one last validation.
     pub fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Relaxed);
     }
@@ -27,7 +27,7 @@ impl Control {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Asks fits to stop at their first validation after an instant; the first call counts.
+    /// Asks fits to stop soon after an instant; the first call counts.
     pub fn stop_at(&self, deadline: Instant) {
         let _ = self.deadline.set(deadline);
     }
@@ -81,7 +81,7 @@ impl Engine {
 
     /// Checks all specifications, then runs them. `finished(i, outcome)` is called as fits
     /// end, in any order and from any thread; the result is in the order of the
-    /// specifications. After a stop running fits end at their next validation
+    /// specifications. After a stop running fits end soon
     /// and the others at their start.
     pub fn run(
         &self,

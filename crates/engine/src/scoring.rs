@@ -74,7 +74,7 @@ impl ScoringState {
     pub(crate) fn step(&mut self, stage: &Stage, gradient: &Gradient, theta: &mut [Lane]) -> bool {
         let p = self.momentum.len();
         // While coefficients move fast, the average is young and must not lag behind.
-        if self.step < YOUNG || self.step % self.settings.refresh == 0 {
+        if self.step < YOUNG || self.step.is_multiple_of(self.settings.refresh) {
             let params = Lane::flatten(theta)[..p].to_vec();
             if !self.refresh(&params, gradient.batch()) {
                 return false;

@@ -35,7 +35,7 @@ fn mean_flops(search: &Search, rung: Rung) -> Result<f64, SearchError> {
     for setting in &search.settings {
         let (protocol, problem) = (&search.protocol, &search.problem);
         let spec = setting.spec(protocol, problem, 0, rung, None)?;
-        sum += flops_per_update(&spec.network, &spec.stages[0]);
+        sum += flops_per_update(&spec);
     }
     Ok(sum / search.settings.len() as f64)
 }
@@ -93,7 +93,7 @@ fn rung_costs(engine: &Engine, search: &Search) -> Result<Vec<RungCost>, SearchE
             // The same network again.
             Some((shorten, seconds)) if shorten == rung.shorten => seconds,
             _ => {
-                let own = flops_per_update(&spec.network, &spec.stages[0]);
+                let own = flops_per_update(&spec);
                 seconds_per_update(engine, &spec)? * mean_flops(search, *rung)? / own
             }
         };

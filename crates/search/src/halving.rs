@@ -34,14 +34,14 @@ pub struct Found {
     pub rung: usize,
     /// Updates of all fits of the search.
     pub updates: usize,
-    /// The best validation loss of each setting that reached the last or the last but one rung,
+    /// The best validation loss of each setting that reached the last rung with more than one fit,
     /// in ascending order: local optima that the search could have kept.
     pub optima: Vec<f64>,
 }
 
 impl Found {
     /// How much worse the second best local optimum is than the best, on the validation
-    /// samples; none if the search followed only one to the end.
+    /// samples; none if there is no other.
     pub fn gap(&self) -> Option<f64> {
         match self.optima[..] {
             [best, second, ..] if second.is_finite() => Some(second - best),

@@ -603,7 +603,7 @@ mod tests {
         );
         let budget = Budget::ffn(128, 2, 1).unwrap();
         let networks = protocol.shapes.networks(&budget, Method::Loop).unwrap();
-        assert_eq!(networks, [network.clone()]);
+        assert_eq!(networks, std::slice::from_ref(&network));
         let Start::Fresh {
             outgoing_multiplier,
         } = protocol.fresh(&network)
