@@ -18,7 +18,7 @@ use exit::Exit;
 ///
 /// DATA is a csv or tsv file (gzip is fine, `-` reads standard input), a parquet file
 /// where that is built in, or a simulation: sim:bumps, sim:recurrence, sim:friedman1,
-/// sim:four-modes. Results go to standard output, talk to standard error.
+/// sim:four-modes, sim:double-well. Results go to standard output, talk to standard error.
 #[derive(Parser)]
 #[command(name = "loopfit", version, arg_required_else_help = true)]
 #[command(

@@ -4,6 +4,7 @@
 //! line of [`Simulation::ALL`] and `Simulation::spec`.
 
 mod bumps;
+mod double_well;
 mod four_modes;
 mod friedman1;
 mod recurrence;
@@ -13,7 +14,7 @@ use loopfit_numerics::stream::Stream;
 
 use crate::table::{Column, Table};
 
-/// A built-in source of samples (paper, F.4.1 and F.4.5).
+/// A built-in source of samples: the paper's (F.4.1 and F.4.5), and ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Simulation {
     /// Nine compact smooth bumps with random signs on the unit square.
@@ -24,6 +25,8 @@ pub enum Simulation {
     Friedman1,
     /// A density with four modes on the unit square.
     FourModes,
+    /// Where a particle in a double well is after some time: a flow that a loop can follow.
+    DoubleWell,
 }
 
 /// A name that is no simulation's.
@@ -109,12 +112,13 @@ pub struct Draw {
 }
 
 impl Simulation {
-    /// Every simulation, in the order of the paper.
-    pub const ALL: [Self; 4] = [
+    /// Every simulation, the paper's first and in its order.
+    pub const ALL: [Self; 5] = [
         Self::Bumps,
         Self::Recurrence,
         Self::Friedman1,
         Self::FourModes,
+        Self::DoubleWell,
     ];
 
     fn spec(self) -> Spec {
@@ -144,6 +148,12 @@ impl Simulation {
                     bound: four_modes::BOUND,
                 },
                 target: four_modes::target,
+            },
+            Self::DoubleWell => Spec {
+                name: "double-well",
+                dim: 2,
+                observed: Observed::Response { noise_sd: 0.3 },
+                target: double_well::target,
             },
         }
     }

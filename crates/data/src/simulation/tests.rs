@@ -6,6 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod double_well;
+
 /// Values of an independent program (Python, `math` module) with all signs positive.
 #[test]
 fn functions_match_an_independent_program() {
@@ -151,6 +153,7 @@ fn noise_has_the_stated_size_and_the_test_part_has_none() {
         (Simulation::Bumps, 0.02),
         (Simulation::Recurrence, 0.02),
         (Simulation::Friedman1, 0.05),
+        (Simulation::DoubleWell, 0.3),
     ] {
         assert_eq!(simulation.noise_sd(), Some(sd));
         let target = simulation.target(9);
@@ -240,7 +243,7 @@ fn names_are_read_back_and_unknown_ones_list_the_known() {
     let error = "bump".parse::<Simulation>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "there is no simulation `bump`; the known ones are bumps, recurrence, friedman1, four-modes"
+        "there is no simulation `bump`; the known ones are bumps, recurrence, friedman1, four-modes, double-well"
     );
 }
 
