@@ -100,6 +100,22 @@ impl Axis {
         }
     }
 
+    /// Whether `value` has a place: a number, and positive on a logarithmic axis.
+    pub fn shows(&self, value: f64) -> bool {
+        place(self.scale, value).is_finite()
+    }
+
+    /// Ticks at given values, labelled by them; the axis must show all of them.
+    pub fn ticks_at(&self, values: &[f64]) -> Vec<Tick> {
+        values
+            .iter()
+            .map(|&value| Tick {
+                position: self.position(value),
+                label: Some(number::shortest(value)),
+            })
+            .collect()
+    }
+
     fn at(&self, place: f64) -> f64 {
         ((place - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
@@ -262,6 +278,35 @@ mod tests {
         assert_eq!(Axis::covering(&[0.0, 2.0]).scale(), Scale::Linear);
         assert_eq!(Axis::covering(&[f64::NAN]).scale(), Scale::Linear);
         assert_eq!(Axis::covering(&[]).scale(), Scale::Linear);
+    }
+
+    #[test]
+    fn given_ticks() {
+        let sizes: Vec<f64> = (6..=10).map(|power| f64::from(1 << power)).collect();
+        let axis = Axis::new(Scale::Log, &sizes);
+        let ticks = axis.ticks_at(&sizes);
+        let labels: Vec<&str> = ticks.iter().filter_map(|t| t.label.as_deref()).collect();
+        assert_eq!(labels, ["64", "128", "256", "512", "1024"]);
+        let steps: Vec<f64> = ticks
+            .windows(2)
+            .map(|w| w[1].position - w[0].position)
+            .collect();
+        assert!(steps.iter().all(|step| (step - steps[0]).abs() < 1e-12));
+    }
+
+    #[test]
+    fn what_an_axis_shows() {
+        let axis = |scale| Axis::new(scale, &[1.0, 2.0]);
+        for (value, linear, log) in [
+            (1.0, true, true),
+            (0.0, true, false),
+            (-1.0, true, false),
+            (f64::NAN, false, false),
+            (f64::INFINITY, false, false),
+        ] {
+            assert_eq!(axis(Scale::Linear).shows(value), linear, "{value}");
+            assert_eq!(axis(Scale::Log).shows(value), log, "{value}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use loopfit_numerics::sum;
+use crate::statistics::{mean, median, standard_error};
 
 #[cfg(test)]
 mod tests;
@@ -44,25 +44,17 @@ impl MethodResult {
 
     /// Mean over seeds; NaN as soon as one seed has no value.
     pub fn mean(&self) -> f64 {
-        sum::mean(&self.values())
+        mean(&self.values())
     }
 
     /// Standard error of the mean; none for one seed.
-    ///
-    /// # Formula
-    ///
-    /// `sd / sqrt(n)` with the sample standard deviation (denominator `n - 1`).
-    ///
-    /// # Reference
-    ///
-    /// The paper, Appendix F.4.1.
     pub fn se(&self) -> Option<f64> {
         standard_error(&self.values())
     }
 
     /// Median over seeds; a seed without a value counts as the worst.
     pub fn median(&self) -> f64 {
-        sum::median(&self.values())
+        median(&self.values())
     }
 
     /// The result whose shape occurs on most seeds; the earliest seed's among equals.
@@ -94,7 +86,7 @@ pub struct Paired<'a> {
 impl Paired<'_> {
     /// Mean difference; NaN as soon as one seed has none.
     pub fn mean(&self) -> f64 {
-        sum::mean(&self.differences)
+        mean(&self.differences)
     }
 
     /// Standard error of the mean difference; none for one seed.
@@ -325,8 +317,4 @@ impl Comparison {
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .map(|(i, _)| i)
     }
-}
-
-fn standard_error(values: &[f64]) -> Option<f64> {
-    (values.len() > 1).then(|| sum::standard_error(values))
 }

@@ -61,6 +61,54 @@ pub(crate) fn markdown(text: &str) -> String {
     escaped
 }
 
+/// For LaTeX: ordinary text. The signs of our numbers become mathematics; other
+/// letters stay as they are.
+pub(crate) fn latex(text: &str) -> String {
+    const SUPERSCRIPTS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+    let mut escaped = String::with_capacity(text.len());
+    let line = one_line(text);
+    let mut rest = line.trim().chars().peekable();
+    let exponent = |c: char| match SUPERSCRIPTS.chars().position(|s| s == c) {
+        Some(digit) => char::from_digit(digit as u32, 10),
+        None => (c == '⁻').then_some('-'),
+    };
+    while let Some(c) = rest.next() {
+        match c {
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            '\\' => escaped.push_str("\\textbackslash{}"),
+            '~' => escaped.push_str("\\textasciitilde{}"),
+            '^' => escaped.push_str("\\textasciicircum{}"),
+            '<' => escaped.push_str("$<$"),
+            '>' => escaped.push_str("$>$"),
+            '|' => escaped.push_str("$|$"),
+            '×' => escaped.push_str("$\\times$"),
+            '−' => escaped.push_str("$-$"),
+            '±' => escaped.push_str("$\\pm$"),
+            '≤' => escaped.push_str("$\\le$"),
+            '≥' => escaped.push_str("$\\ge$"),
+            '∞' => escaped.push_str("$\\infty$"),
+            '–' => escaped.push_str("--"),
+            '…' => escaped.push_str("\\dots{}"),
+            _ => match exponent(c) {
+                Some(first) => {
+                    escaped.push_str("$^{");
+                    escaped.push(first);
+                    while let Some(next) = rest.peek().copied().and_then(exponent) {
+                        escaped.push(next);
+                        rest.next();
+                    }
+                    escaped.push_str("}$");
+                }
+                None => escaped.push(c),
+            },
+        }
+    }
+    escaped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +131,14 @@ mod tests {
         assert_eq!(
             markdown("a|b *c* f_0 <br> &lt;"),
             r"a\|b \*c\* f\_0 &lt;br\> &amp;lt;"
+        );
+    }
+
+    #[test]
+    fn latex_has_mathematics_and_no_commands() {
+        assert_eq!(
+            latex("2.64 (0.11) × 10⁻³ & −1 \\input{x}_1 50%"),
+            r"2.64 (0.11) $\times$ 10$^{-3}$ \& $-$1 \textbackslash{}input\{x\}\_1 50\%"
         );
     }
 

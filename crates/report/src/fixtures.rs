@@ -1,6 +1,7 @@
 //! Results shared by the tests of every writer.
 
-use crate::{Comparison, MethodResult, SeedResult};
+use crate::figure::{Curve, Curves, LevelLine, Panel, Point, Scale};
+use crate::{Align, Block, Cell, Comparison, Document, MethodResult, SeedResult, Table};
 
 /// A method with the given values and a shape of its own.
 pub(crate) fn method(key: &str, values: &[f64]) -> MethodResult {
@@ -116,6 +117,114 @@ pub(crate) fn awkward() -> Vec<Comparison> {
             ("single", &[-f64::MAX, -f64::MAX]),
         ]),
     ]
+}
+
+/// A small report with one block of each kind.
+pub(crate) fn document() -> Document {
+    let mut table = Table::new([
+        ("n", Align::Right),
+        ("Single", Align::Right),
+        ("Loop", Align::Right),
+    ]);
+    table.push([
+        Cell::from("64"),
+        Cell::from("3.1 (0.2) × 10⁻³"),
+        Cell::best("2.6 (0.1) × 10⁻³"),
+    ]);
+    table.push([
+        Cell::from("128"),
+        Cell::best("1.4 (0.1) × 10⁻³"),
+        Cell::from("–"),
+    ]);
+    Document {
+        title: "Errors & sample size".into(),
+        subtitle: "Two sizes, eight seeds.".into(),
+        blocks: vec![
+            Block::Heading("Results".into()),
+            Block::Text("Loop is lower at n = 64; * marks nothing here.".into()),
+            Block::Table {
+                caption: "Mean (SE) of the error at 95%.".into(),
+                table: table.clone(),
+            },
+            Block::Figure {
+                name: "errors".into(),
+                caption: "Errors against n.".into(),
+                svg: curves().to_svg(),
+            },
+            Block::Heading("Results".into()),
+            Block::Bullets(vec!["One remark.".into(), "Another <remark>.".into()]),
+            Block::Heading("…".into()),
+            Block::Details {
+                summary: "Each seed".into(),
+                blocks: vec![
+                    Block::Heading("Seeds".into()),
+                    Block::Table {
+                        caption: String::new(),
+                        table,
+                    },
+                    Block::Figure {
+                        name: "seeds".into(),
+                        caption: String::new(),
+                        svg: curves().to_svg(),
+                    },
+                ],
+            },
+        ],
+    }
+}
+
+/// Two curves, one with a gap.
+pub(crate) fn curves() -> Curves {
+    let point = |x: f64, centre: f64| Point {
+        x,
+        centre,
+        low: 0.9 * centre,
+        high: 1.1 * centre,
+        values: vec![0.8 * centre, 1.3 * centre],
+    };
+    let curve = |name: &str, color: usize, centres: [f64; 4]| Curve {
+        name: name.into(),
+        color,
+        dashed: color == 0,
+        points: [64.0, 128.0, 256.0, 512.0]
+            .into_iter()
+            .zip(centres)
+            .map(|(x, centre)| point(x, centre))
+            .collect(),
+    };
+    Curves {
+        title: "Error against sample size".into(),
+        panels: vec![Panel {
+            title: "bumps".into(),
+            x_label: "n".into(),
+            y_label: "MSE".into(),
+            x_scale: Scale::Log,
+            y_scale: Scale::Log,
+            curves: vec![
+                curve("Single", 0, [8e-3, 5e-3, 4e-3, 3e-3]),
+                curve("Loop", 1, [6e-3, f64::NAN, 1e-3, 5e-4]),
+            ],
+            levels: vec![LevelLine {
+                name: "noise".into(),
+                y: 4e-4,
+            }],
+        }],
+    }
+}
+
+/// Checks that a figure is XML, alone in its world and made of numbers.
+pub(crate) fn well_formed(svg: &str) {
+    let parsed = roxmltree::Document::parse(svg).unwrap_or_else(|e| panic!("{e} in {svg}"));
+    for node in parsed.descendants() {
+        assert!(!node.has_tag_name("script"), "{svg}");
+        for attribute in node.attributes() {
+            let (name, value) = (attribute.name(), attribute.value());
+            assert_ne!(name, "id", "ids collide in a page with several figures");
+            let written = ["aria-label", "href", "class"].contains(&name);
+            let number = !["NaN", "inf"].iter().any(|word| value.contains(word));
+            assert!(written || number, "{name}={value}");
+        }
+    }
 }
 
 /// Checks that every tag of `document` is closed in order.

@@ -1,12 +1,16 @@
-//! One result, many writers: terminal, Markdown, JSON, SVG and HTML.
+//! One result, many writers: terminal, Markdown, LaTeX, JSON, SVG and HTML.
 //!
 //! Plain data comes in, text goes out; nothing is printed and no file is written here.
 //!
 //! - [`comparison`]: Single, Loop and Untied on the same seeds, and their statistics;
+//! - [`document`]: a report of headings, texts, tables and figures;
+//! - [`figure`]: curves, paired values and functions on the square;
 //! - [`table`]: any table of text, e.g. a leaderboard;
 //! - [`axis`]: linear and logarithmic axes with clean ticks;
 //! - [`number`]: how numbers are printed, everywhere;
-//! - one private file per writer: `terminal`, `markdown`, `json`, `svg`, `html`.
+//! - [`statistics`]: mean, standard error and median, everywhere;
+//! - `style`: the colours and style rules of figures and pages;
+//! - one private file per writer: `terminal`, `markdown`, `latex`, `json`, `svg`, `html`.
 //!
 //! ```
 //! use loopfit_report::{Comparison, MethodResult, SeedResult};
@@ -36,13 +40,18 @@
 
 pub mod axis;
 pub mod comparison;
+pub mod document;
+pub mod figure;
 pub mod number;
+pub mod statistics;
 pub mod table;
 
 mod escape;
 mod html;
 mod json;
+mod latex;
 mod markdown;
+mod style;
 mod summary;
 mod svg;
 mod terminal;
@@ -51,4 +60,5 @@ mod terminal;
 mod fixtures;
 
 pub use comparison::{Comparison, ComparisonError, MethodResult, Paired, SeedResult};
-pub use table::{Align, Table};
+pub use document::{Block, Document};
+pub use table::{Align, Cell, Table};

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::{Align, Comparison, Table, escape};
+use crate::{Align, Block, Comparison, Document, Table, escape};
 
 impl Table {
-    /// A pipe table; the best rows are bold.
+    /// A pipe table; the best rows and cells are bold.
     pub fn to_markdown(&self) -> String {
         let header: Vec<String> = self
             .columns
@@ -13,10 +13,10 @@ impl Table {
             .map(|(name, _)| escape::markdown(name))
             .collect();
         let rows = self.rows.iter().map(|row| {
-            let cells = row.cells.iter().map(|cell| escape::markdown(cell));
-            let cells = cells.map(|cell| match row.best && !cell.is_empty() {
-                true => format!("**{cell}**"),
-                false => cell,
+            let cells = row.cells.iter();
+            let cells = cells.map(|cell| match escape::markdown(&cell.text) {
+                text if cell.best && !text.is_empty() => format!("**{text}**"),
+                text => text,
             });
             cells.collect()
         });
@@ -53,6 +53,67 @@ impl Table {
     }
 }
 
+impl Document {
+    /// A page that shows figure `name` from the address `{figures}{name}.svg`.
+    pub fn to_markdown(&self, figures: &str) -> String {
+        let mut text = format!("# {}\n", escape::markdown(&self.title));
+        if !self.subtitle.is_empty() {
+            let _ = writeln!(text, "\n{}", escape::markdown(&self.subtitle));
+        }
+        write_blocks(&mut text, &self.blocks, figures, 2);
+        text
+    }
+}
+
+/// Appends blocks, each after an empty line, their headings at the given level.
+fn write_blocks(text: &mut String, blocks: &[Block], figures: &str, level: usize) {
+    for block in blocks {
+        text.push('\n');
+        match block {
+            Block::Heading(heading) => {
+                let _ = writeln!(text, "{} {}", "#".repeat(level), escape::markdown(heading));
+            }
+            Block::Text(content) => {
+                let _ = writeln!(text, "{}", escape::markdown(content));
+            }
+            Block::Bullets(items) => {
+                for item in items {
+                    let _ = writeln!(text, "- {}", escape::markdown(item));
+                }
+            }
+            Block::Table { caption, table } => {
+                if !caption.is_empty() {
+                    let _ = writeln!(text, "{}\n", escape::markdown(caption));
+                }
+                *text += &table.to_markdown();
+            }
+            Block::Figure { name, caption, .. } => {
+                let alternative = if caption.is_empty() { name } else { caption };
+                *text += &image(alternative, &format!("{figures}{name}.svg"));
+                if !caption.is_empty() {
+                    let _ = writeln!(text, "\n{}", escape::markdown(caption));
+                }
+            }
+            Block::Details { summary, blocks } => {
+                let _ = writeln!(
+                    text,
+                    "<details>\n<summary>{}</summary>",
+                    escape::xml(summary)
+                );
+                write_blocks(text, blocks, figures, (level + 1).min(6));
+                *text += "\n</details>\n";
+            }
+        }
+    }
+}
+
+fn image(alternative: &str, address: &str) -> String {
+    let address = address
+        .replace(' ', "%20")
+        .replace(['<', '>', '(', ')', '\n'], "");
+    format!("![{}]({address})\n", escape::markdown(alternative))
+}
+
 impl Comparison {
     /// A page with every table; `figure` is the address of a picture to show,
     /// relative to the page.
@@ -66,10 +127,7 @@ impl Comparison {
             text += &paired.to_markdown();
         }
         if let Some(address) = figure {
-            let address = address
-                .replace(' ', "%20")
-                .replace(['<', '>', '(', ')', '\n'], "");
-            let _ = write!(text, "\n![{}]({address})\n", escape::markdown(self.title()));
+            let _ = write!(text, "\n{}", image(self.title(), address));
         }
         text += "\n## Each seed\n\n";
         text += &self.seeds_table().to_markdown();
@@ -85,7 +143,52 @@ impl Comparison {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixtures::{awkward, bumps};
+    use crate::fixtures::{awkward, bumps, document};
+
+    #[test]
+    fn a_document() {
+        insta::assert_snapshot!(document().to_markdown("figures/"), @r#"
+        # Errors &amp; sample size
+
+        Two sizes, eight seeds.
+
+        ## Results
+
+        Loop is lower at n = 64; \* marks nothing here.
+
+        Mean (SE) of the error at 95%.
+
+        |   n |               Single |                 Loop |
+        |----:|---------------------:|---------------------:|
+        |  64 |     3.1 (0.2) × 10⁻³ | **2.6 (0.1) × 10⁻³** |
+        | 128 | **1.4 (0.1) × 10⁻³** |                    – |
+
+        ![Errors against n.](figures/errors.svg)
+
+        Errors against n.
+
+        ## Results
+
+        - One remark.
+        - Another &lt;remark\>.
+
+        ## …
+
+        <details>
+        <summary>Each seed</summary>
+
+        ### Seeds
+
+        |   n |               Single |                 Loop |
+        |----:|---------------------:|---------------------:|
+        |  64 |     3.1 (0.2) × 10⁻³ | **2.6 (0.1) × 10⁻³** |
+        | 128 | **1.4 (0.1) × 10⁻³** |                    – |
+
+        ![seeds](figures/seeds.svg)
+
+        </details>
+        "#);
+    }
 
     #[test]
     fn a_page() {

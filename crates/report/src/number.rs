@@ -104,6 +104,31 @@ pub fn integer(value: u64) -> String {
     text
 }
 
+/// A number as it is given, without more digits than it needs: `64`, `131072`, `0.05`,
+/// `1.5 × 10⁹`.
+pub fn shortest(value: f64) -> String {
+    if !value.is_finite() {
+        return not_finite(value);
+    }
+    let magnitude = value.abs();
+    if value == 0.0 || (1e-3..1e6).contains(&magnitude) {
+        let text = magnitude.to_string();
+        return if value < 0.0 {
+            format!("{MINUS}{text}")
+        } else {
+            text
+        };
+    }
+    let text = format!("{magnitude:e}");
+    let (mantissa, exponent) = text.rsplit_once('e').unwrap_or((&text, "0"));
+    let power = power_of_ten(exponent.parse().unwrap_or(0));
+    let sign = if value < 0.0 { MINUS } else { "" };
+    match mantissa {
+        "1" => format!("{sign}{power}"),
+        _ => format!("{sign}{mantissa} × {power}"),
+    }
+}
+
 /// `× 10⁻³` without the factor: `10⁻³`.
 pub fn power_of_ten(exponent: i32) -> String {
     let superscript = |c| match c {
@@ -194,6 +219,22 @@ fn not_finite(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shortest_texts() {
+        let cases = [
+            (0.0, "0"),
+            (64.0, "64"),
+            (131_072.0, "131072"),
+            (-0.05, "−0.05"),
+            (1e6, "10⁶"),
+            (-2.5e-4, "−2.5 × 10⁻⁴"),
+            (f64::NAN, ABSENT),
+        ];
+        for (value, text) in cases {
+            assert_eq!(shortest(value), text);
+        }
+    }
 
     /// Means and standard errors of the paper's simulation tables (F.4), which
     /// print more digits of the mean than its error supports.

@@ -9,14 +9,46 @@ pub enum Align {
     Right,
 }
 
-/// A header, aligned columns, and rows of which some may be marked as best.
+/// The text of one cell, and whether the writers emphasise it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    pub(crate) text: String,
+    pub(crate) best: bool,
+}
+
+impl Cell {
+    /// An emphasised cell, e.g. the lowest of its row.
+    pub fn best(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            best: true,
+        }
+    }
+
+    /// A cell that is emphasised where `best` says so.
+    pub fn marked(text: impl Into<String>, best: bool) -> Self {
+        Self {
+            text: text.into(),
+            best,
+        }
+    }
+}
+
+impl<S: Into<String>> From<S> for Cell {
+    fn from(text: S) -> Self {
+        Self::marked(text, false)
+    }
+}
+
+/// A header, aligned columns, and rows; rows or single cells may be marked as best.
 ///
 /// ```
-/// use loopfit_report::{Align, Table};
+/// use loopfit_report::{Align, Cell, Table};
 ///
 /// let mut table = Table::new([("shape", Align::Left), ("count", Align::Right)]);
 /// table.push_best(["q=4 r=11 T=16", "127"]);
 /// table.push(["q=5 r=7 T=16", "118"]);
+/// table.push([Cell::from("q=4 r=10 T=16"), Cell::best("118")]);
 /// assert!(table.to_markdown().starts_with("| shape"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +60,8 @@ pub struct Table {
 /// One line of a [`Table`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
-    pub(crate) cells: Vec<String>,
+    pub(crate) cells: Vec<Cell>,
+    /// The row as a whole is the best; then each of its cells is marked too.
     pub(crate) best: bool,
 }
 
@@ -45,12 +78,12 @@ impl Table {
         }
     }
 
-    /// Adds a row.
+    /// Adds a row, of texts or of [`Cell`]s.
     ///
     /// # Panics
     ///
     /// If the row has not one cell per column.
-    pub fn push<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+    pub fn push<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.push_row(cells.into_iter().map(Into::into).collect(), false);
     }
 
@@ -59,11 +92,12 @@ impl Table {
     /// # Panics
     ///
     /// If the row has not one cell per column.
-    pub fn push_best<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.push_row(cells.into_iter().map(Into::into).collect(), true);
+    pub fn push_best<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        let cells = cells.into_iter().map(|cell| Cell::best(cell.into().text));
+        self.push_row(cells.collect(), true);
     }
 
-    fn push_row(&mut self, cells: Vec<String>, best: bool) {
+    fn push_row(&mut self, cells: Vec<Cell>, best: bool) {
         assert_eq!(cells.len(), self.columns.len(), "one cell per column");
         self.rows.push(Row { cells, best });
     }

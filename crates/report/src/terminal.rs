@@ -4,7 +4,11 @@ use std::fmt::Write as _;
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
 
-use crate::{Align, Comparison, Table, escape};
+use crate::figure::wrap;
+use crate::{Align, Block, Comparison, Document, Table, escape};
+
+/// How wide texts are set.
+const COLUMNS: usize = 80;
 
 const RULE: LineStyle = LineStyle::none().fill('─').junction('─');
 const STYLE: TableStyle = TableStyle::new()
@@ -43,7 +47,7 @@ impl Table {
         );
         for row in &self.rows {
             let cells = row.cells.iter().zip(&self.columns);
-            table.add_row(cells.map(|(text, (_, align))| cell(text, *align, row.best)));
+            table.add_row(cells.map(|(c, (_, align))| cell(&c.text, *align, c.best)));
         }
         // Air between the columns only: the widest table must fit 80 characters.
         for column in table.column_iter_mut() {
@@ -61,15 +65,67 @@ impl Table {
     }
 }
 
+impl Document {
+    /// Title, headings, texts and tables for a terminal of 80 columns, `color` as for
+    /// [`Table::to_terminal`]. Figures are left out, and so is what is folded.
+    pub fn to_terminal(&self, color: bool) -> String {
+        let mut text = emphasised(&self.title, color);
+        paragraph(&mut text, "", &self.subtitle);
+        for block in &self.blocks {
+            match block {
+                Block::Heading(heading) => {
+                    let _ = write!(text, "\n{}", emphasised(heading, color));
+                }
+                Block::Text(content) => {
+                    text.push('\n');
+                    paragraph(&mut text, "", content);
+                }
+                Block::Bullets(items) => {
+                    text.push('\n');
+                    for item in items {
+                        paragraph(&mut text, "- ", item);
+                    }
+                }
+                Block::Table { caption, table } => {
+                    text.push('\n');
+                    paragraph(&mut text, "", caption);
+                    text += &table.to_terminal(color);
+                }
+                Block::Figure { .. } | Block::Details { .. } => {}
+            }
+        }
+        text
+    }
+}
+
+/// A title or a heading.
+fn emphasised(heading: &str, color: bool) -> String {
+    let (bold, plain) = if color {
+        ("\u{1b}[1m", "\u{1b}[0m")
+    } else {
+        ("", "")
+    };
+    format!("{bold}{}{plain}\n", escape::one_line(heading))
+}
+
+/// Lines of at most [`COLUMNS`] characters, the first after `mark`, the others below
+/// the first one's text.
+fn paragraph(out: &mut String, mark: &str, content: &str) {
+    let width = COLUMNS - mark.len();
+    for (at, line) in wrap(&escape::one_line(content), width, usize::MAX)
+        .iter()
+        .enumerate()
+    {
+        let mark = if at == 0 { mark } else { "" };
+        let indent = COLUMNS - width;
+        let _ = writeln!(out, "{mark:indent$}{line}");
+    }
+}
+
 impl Comparison {
     /// The whole comparison for a terminal, `color` as for [`Table::to_terminal`].
     pub fn to_terminal(&self, color: bool) -> String {
-        let (bold, plain) = if color {
-            ("\u{1b}[1m", "\u{1b}[0m")
-        } else {
-            ("", "")
-        };
-        let mut text = format!("{bold}{}{plain}\n", escape::one_line(self.title()));
+        let mut text = emphasised(self.title(), color);
         let _ = writeln!(text, "{}\n", escape::one_line(&self.setting()));
         text += &self.methods_table().to_terminal(color);
         let paired = self.paired_table();
@@ -89,7 +145,34 @@ impl Comparison {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixtures::{awkward, bumps, comparison};
+    use crate::fixtures::{awkward, bumps, comparison, document};
+
+    #[test]
+    fn a_document() {
+        insta::assert_snapshot!(document().to_terminal(false), @r#"
+        Errors & sample size
+        Two sizes, eight seeds.
+
+        Results
+
+        Loop is lower at n = 64; * marks nothing here.
+
+        Mean (SE) of the error at 95%.
+        ───────────────────────────────────────
+          n            Single              Loop
+        ───────────────────────────────────────
+         64  3.1 (0.2) × 10⁻³  2.6 (0.1) × 10⁻³
+        128  1.4 (0.1) × 10⁻³                 –
+        ───────────────────────────────────────
+
+        Results
+
+        - One remark.
+        - Another <remark>.
+
+        …
+        "#);
+    }
 
     #[test]
     fn plain_text() {
