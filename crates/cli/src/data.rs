@@ -257,6 +257,7 @@ impl LearnArguments {
             block: self.block.map(|b| b as usize),
             ignore: self.ignored(&table),
             test_seed,
+            ..TableOptions::default()
         };
         Ok(Source::Table(Box::new(TableSource::new(table, &options)?)))
     }

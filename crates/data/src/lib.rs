@@ -5,9 +5,11 @@
 //! ```text
 //! file -> table -> roles -> task -> split -> preprocess -> samples
 //!           ^
-//!   simulation
+//!  simulation, catalog
 //! ```
 //!
+//! - [`catalog`]: the real data sets of the paper, `data:NAME` on the command line, from their
+//!   raw files to tables;
 //! - [`simulation`]: known functions and samples of them at any size;
 //! - [`table`]: csv, tsv, gzip, parquet into columns of numbers or categories;
 //! - [`roles`]: which column is the target, which are inputs;
@@ -43,6 +45,7 @@
 //! # }
 //! ```
 
+pub mod catalog;
 pub mod levels;
 pub mod preprocess;
 pub mod roles;
@@ -52,6 +55,7 @@ pub mod split;
 pub mod table;
 pub mod task;
 
+pub use catalog::DataSet;
 pub use preprocess::{Preprocessing, Scaling};
 pub use roles::Roles;
 pub use samples::Samples;

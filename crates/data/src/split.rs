@@ -73,6 +73,14 @@ pub enum SplitError {
         /// How many groups there are.
         groups: usize,
     },
+    /// A fixed test row that does not exist.
+    #[error("test row {row} is beyond the table's {rows} rows, counted from zero")]
+    NoTestRow {
+        /// The row, from zero.
+        row: usize,
+        /// How many there are.
+        rows: usize,
+    },
     /// A share that leaves one part empty.
     #[error("a part must be a share between 0 and 1 of the groups, not {fraction}")]
     Fraction {
@@ -206,6 +214,34 @@ impl Splitter {
     pub fn split(&self, test: Stream, replication: Stream) -> Result<Split, SplitError> {
         let (rest, test) = self.holdout(TEST, test)?;
         let (train, valid) = self.divide(&rest, VALID, replication)?;
+        Ok(Split { train, valid, test })
+    }
+
+    /// The paper's split with given test rows: of the groups without a test row, [`VALID`] are
+    /// for validation and the others for training. Other rows of a test row's group are in no
+    /// part.
+    ///
+    /// # Reference
+    /// F.4.6: SARCOS retains its official test observations, with matching input groups
+    /// removed from the training pool.
+    pub fn split_given_test(
+        &self,
+        test: &[usize],
+        replication: Stream,
+    ) -> Result<Split, SplitError> {
+        let rows = self.groups.rows();
+        let mut tested = vec![false; self.groups.count()];
+        for row in test {
+            if *row >= rows {
+                return Err(SplitError::NoTestRow { row: *row, rows });
+            }
+            tested[self.groups.of_row(*row)] = true;
+        }
+        let rest = (0..rows).filter(|row| !tested[self.groups.of_row(*row)]);
+        let (train, valid) = self.divide(&rest.collect::<Vec<_>>(), VALID, replication)?;
+        let mut test = test.to_vec();
+        test.sort_unstable();
+        test.dedup();
         Ok(Split { train, valid, test })
     }
 }

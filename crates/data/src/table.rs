@@ -122,6 +122,11 @@ impl Table {
         }
     }
 
+    /// The columns with their names, in order.
+    pub fn into_columns(self) -> Vec<(String, Column)> {
+        self.names.into_iter().zip(self.columns).collect()
+    }
+
     /// Where the table came from, for messages.
     pub fn source(&self) -> &str {
         &self.source
@@ -156,6 +161,33 @@ impl Column {
     /// Whether there are no cells.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The column of some rows, in their order.
+    pub fn take(&self, rows: &[usize]) -> Self {
+        match self {
+            Self::Numeric(values) => Self::Numeric(rows.iter().map(|row| values[*row]).collect()),
+            Self::Categorical(c) => {
+                let mut code_of = vec![MISSING; c.categories.len()];
+                let mut categories = Vec::new();
+                let codes = rows.iter().map(|row| {
+                    let Some(code) = code_of.get_mut(c.codes[*row] as usize) else {
+                        return MISSING;
+                    };
+                    if *code == MISSING {
+                        *code = categories.len() as u32;
+                        categories.push(c.categories[c.codes[*row] as usize].clone());
+                    }
+                    *code
+                });
+                let codes = codes.collect();
+                Self::Categorical(Categorical {
+                    codes,
+                    categories,
+                    first_text: c.first_text.clone(),
+                })
+            }
+        }
     }
 
     /// Whether the cell of a row has no value.

@@ -53,8 +53,19 @@ pub struct TableSource {
     roles: Roles,
     /// What is learned and why.
     pub decision: Decision,
+    /// What a person should know about the table.
+    pub notes: Vec<String>,
     splitter: Splitter,
-    test_stream: Stream,
+    test: TestRows,
+}
+
+/// Where a table's test rows come from.
+#[derive(Clone, Debug)]
+enum TestRows {
+    /// A share of the groups, by this stream.
+    Drawn(Stream),
+    /// These.
+    Given(Vec<usize>),
 }
 
 /// What the user may say about a table.
@@ -72,6 +83,11 @@ pub struct TableOptions {
     pub ignore: Vec<String>,
     /// Seed of the test split, the same for all replications.
     pub test_seed: u64,
+    /// The test rows, where they are not drawn; rows with equal inputs are then left out of
+    /// training and validation.
+    pub test_rows: Option<Vec<usize>>,
+    /// What a person should know about the table.
+    pub notes: Vec<String>,
 }
 
 impl TableSource {
@@ -87,19 +103,32 @@ impl TableSource {
             }
             _ => Splitter::new(groups),
         };
-        let test_stream = Stream::new(options.test_seed).child("test split");
+        let test = match &options.test_rows {
+            Some(rows) => TestRows::Given(rows.clone()),
+            None => TestRows::Drawn(Stream::new(options.test_seed).child("test split")),
+        };
         Ok(Self {
             table: Arc::new(table),
             roles,
             decision,
+            notes: options.notes.clone(),
             splitter,
-            test_stream,
+            test,
         })
     }
 
     /// The table.
     pub fn table(&self) -> &Table {
         &self.table
+    }
+
+    /// The rows of a seed. Test rows are the same for every seed.
+    fn split(&self, seed: u64) -> Result<Split, SearchError> {
+        let stream = Stream::new(seed).child("split");
+        Ok(match &self.test {
+            TestRows::Drawn(test) => self.splitter.split(*test, stream)?,
+            TestRows::Given(rows) => self.splitter.split_given_test(rows, stream)?,
+        })
     }
 }
 
@@ -193,9 +222,7 @@ impl Source {
                 valid,
             } => simulate(*simulation, seed, *train, *valid, noise, self.name()),
             Self::Table(source) => {
-                let Split { train, valid, test } = source
-                    .splitter
-                    .split(source.test_stream, Stream::new(seed).child("split"))?;
+                let Split { train, valid, test } = source.split(seed)?;
                 let (table, task) = (&source.table, source.decision.task);
                 let preprocessing =
                     Preprocessing::fit(table, &source.roles, task, &train, Scaling::Fitted)?;

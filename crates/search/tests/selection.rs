@@ -303,3 +303,27 @@ fn a_fixed_shape_is_the_only_one_tried_and_must_fit() {
     let error = fit(&engine, &replication, 1, &request, &Control::default()).unwrap_err();
     assert!(matches!(error, SearchError::Budget(_)), "{error}");
 }
+
+/// Rows 0 to 3 repeat as rows 40 to 43, which are the test rows: the first four are in no part.
+#[test]
+fn given_test_rows_are_kept_and_their_duplicates_left_out() {
+    let value = |i: usize| (i % 40) as f64;
+    let column = |f: &dyn Fn(usize) -> f64| Column::Numeric((0..44).map(f).collect());
+    let columns = vec![
+        ("x".to_string(), column(&value)),
+        ("y".to_string(), column(&|i| (value(i) / 9.0).sin())),
+    ];
+    let options = TableOptions {
+        target: Some("y".to_string()),
+        test_rows: Some(vec![40, 41, 42, 43]),
+        ..TableOptions::default()
+    };
+    let source = TableSource::new(Table::from_columns("t", columns), &options).unwrap();
+    for seed in 0..3 {
+        let source = Source::Table(Box::new(source.clone()));
+        let replication = source.replication(seed, None).unwrap();
+        assert_eq!(replication.test_rows, 4);
+        let problem = &replication.problem;
+        assert_eq!((problem.train.n(), problem.valid.n()), (27, 9));
+    }
+}

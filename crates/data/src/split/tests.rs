@@ -166,3 +166,20 @@ proptest! {
         prop_assert!(a == b || split(a).valid != split(b).valid);
     }
 }
+
+/// Rows 0 and 3 equal test row 5, so they are in no part.
+#[test]
+fn given_test_rows_take_their_groups_out_of_training() {
+    let table = table("x,y\n7,1\n1,2\n2,3\n7,4\n3,5\n7,6\n4,7\n9,8\n");
+    let roles = Roles::new(&table, Some("y"), None, &[]).unwrap();
+    let splitter = Splitter::new(Groups::new(&table, &roles, None).unwrap());
+    let split = splitter.split_given_test(&[7, 5], Stream::new(3)).unwrap();
+    assert_eq!(split.test, [5, 7]);
+    let mut others = [split.train, split.valid].concat();
+    others.sort_unstable();
+    assert_eq!(others, [1, 2, 4, 6]);
+    assert_eq!(
+        splitter.split_given_test(&[8], Stream::new(3)),
+        Err(SplitError::NoTestRow { row: 8, rows: 8 })
+    );
+}
