@@ -159,7 +159,7 @@ impl Page {
                     let svg = svg.replacen(&style::figure(), "", 1);
                     let _ = write!(
                         self.body,
-                        "<div class=\"scroll\"><div class=\"sized\"{}>\n{svg}</div></div>\n",
+                        "<div class=\"scroll\"><div{}>\n{svg}</div></div>\n",
                         limits(&svg)
                     );
                     self.caption(caption);
@@ -301,7 +301,7 @@ mod tests {
         </div>
         </figure>
         <figure class="chart">
-        <div class="scroll"><div class="sized" style="min-width:354px;max-width:520px">
+        <div class="scroll"><div style="min-width:354px;max-width:520px">
         </div></div>
         <figcaption>Errors against n.</figcaption>
         </figure>
@@ -326,7 +326,7 @@ mod tests {
         </div>
         </figure>
         <figure class="chart">
-        <div class="scroll"><div class="sized" style="min-width:354px;max-width:520px">
+        <div class="scroll"><div style="min-width:354px;max-width:520px">
         </div></div>
         </figure>
         </details>

@@ -146,7 +146,7 @@ pub(crate) fn page() -> String {
     let mut css = String::from(
         "<style>
 :root { color-scheme: light dark; }
-body { margin: 0 auto; padding: 1.5rem 1rem 3rem; max-width: 60rem;
+body { margin: 0 auto; padding: 1.5rem 1rem 3rem; max-width: 64rem;
   font: 16px/1.55 system-ui, 'Helvetica Neue', Arial, sans-serif; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 0.25rem; overflow-wrap: anywhere; }
 h2, h3 { line-height: 1.3; margin: 2.25rem 0 0.5rem; overflow-wrap: anywhere; }
@@ -161,7 +161,6 @@ h2:hover .anchor, h3:hover .anchor, .anchor:focus { opacity: 1; }
 .scroll { overflow-x: auto; }
 figure { margin: 1.5rem 0; }
 figure svg { display: block; width: 100%; }
-.sized { margin: 0 auto; }
 figcaption { font-size: 0.9rem; max-width: 46rem; overflow-wrap: anywhere; }
 figure.chart figcaption { margin-top: 0.5rem; }
 figure.data figcaption { margin-bottom: 0.4rem; }
@@ -172,6 +171,9 @@ th { font-weight: 600; border-bottom-width: 2px; }
 td.best { font-weight: 700; }
 details { margin: 1.5rem 0; }
 summary { cursor: pointer; font-weight: 600; }
+@media (max-width: 34rem) {
+th, td { padding: 0.35rem 0.5rem; }
+}
 @media print {
 body { max-width: none; padding: 0; font-size: 10pt; }
 nav, .anchor { display: none; }

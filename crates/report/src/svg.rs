@@ -29,7 +29,8 @@ impl Comparison {
             labels: Vec::new(),
         };
         let mut plot = Columns::new(self.methods().iter().enumerate().map(column).collect());
-        let metric = axis_name(self.metric(), plot.axis.scale(), PLOT);
+        let metric = axis_name(self.metric(), plot.axis.scale());
+        let metric = wrap(&metric, (PLOT / CHARACTER) as usize, 2);
         let left = MARGIN + LINE * metric.len() as f64 + label_width(&plot.axis) + 14.0;
         let width = WIDTH - MARGIN - left;
         let means = Exponent::of(self.methods().iter().map(MethodResult::mean));

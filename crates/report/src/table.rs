@@ -107,3 +107,43 @@ impl Table {
         self.rows.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever the texts, every line of every writer has one cell per column.
+        #[test]
+        fn tables_stay_rectangular(
+            columns in prop::collection::vec(any::<String>(), 1..5),
+            texts in prop::collection::vec((any::<String>(), any::<bool>()), 0..20),
+        ) {
+            let width = columns.len();
+            let mut table = Table::new(columns.iter().map(|name| (name, Align::Right)));
+            for row in texts.chunks_exact(width) {
+                table.push(row.iter().map(|(text, best)| Cell::marked(text, *best)));
+            }
+            let rows = texts.len() / width;
+
+            let markdown = table.to_markdown().replace("\\\\", "").replace("\\|", "");
+            prop_assert_eq!(markdown.lines().count(), rows + 2);
+            for line in markdown.lines() {
+                prop_assert_eq!(line.matches('|').count(), width + 1, "{}", line);
+            }
+
+            let latex = table.to_latex("").replace("\\&", "");
+            let lines: Vec<&str> = latex.lines().filter(|line| line.ends_with(" \\\\")).collect();
+            prop_assert_eq!(lines.len(), rows + 1);
+            for line in lines {
+                prop_assert_eq!(line.matches('&').count(), width - 1, "{}", line);
+            }
+
+            let html = table.to_html();
+            crate::fixtures::balanced(&html);
+            prop_assert_eq!(html.matches("<td").count(), rows * width);
+        }
+    }
+}

@@ -67,15 +67,22 @@ impl Table {
 
 impl Document {
     /// Title, headings, texts and tables for a terminal of 80 columns, `color` as for
-    /// [`Table::to_terminal`]. Figures are left out, and so is what is folded.
+    /// [`Table::to_terminal`]. Figures are left out, what is folded, and headings of
+    /// nothing else.
     pub fn to_terminal(&self, color: bool) -> String {
         let mut text = emphasised(&self.title, color);
         paragraph(&mut text, "", &self.subtitle);
+        let mut heading = None;
         for block in &self.blocks {
+            let shown = matches!(
+                block,
+                Block::Text(_) | Block::Bullets(_) | Block::Table { .. }
+            );
+            if let Some(heading) = heading.take_if(|_| shown) {
+                let _ = write!(text, "\n{}", emphasised(heading, color));
+            }
             match block {
-                Block::Heading(heading) => {
-                    let _ = write!(text, "\n{}", emphasised(heading, color));
-                }
+                Block::Heading(name) => heading = Some(name),
                 Block::Text(content) => {
                     text.push('\n');
                     paragraph(&mut text, "", content);
@@ -169,8 +176,6 @@ mod tests {
 
         - One remark.
         - Another <remark>.
-
-        …
         "#);
     }
 

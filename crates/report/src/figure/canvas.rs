@@ -229,13 +229,12 @@ pub(crate) fn label_width(axis: &Axis) -> f64 {
     labels.map(|label| text_width(&label)).fold(0.0, f64::max)
 }
 
-/// The name of a vertical axis, in lines for a plot of some height.
-pub(crate) fn axis_name(name: &str, scale: Scale, height: f64) -> Vec<String> {
-    let name = match scale {
+/// The name of an axis whose scale was not the caller's choice.
+pub(crate) fn axis_name(name: &str, scale: Scale) -> String {
+    match scale {
         Scale::Log => format!("{name} (log scale)"),
         Scale::Linear => name.into(),
-    };
-    wrap(&name, (height / CHARACTER) as usize, 2)
+    }
 }
 
 /// What the heading says about values that no axis can show.

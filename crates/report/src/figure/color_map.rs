@@ -30,7 +30,7 @@ pub(super) fn entry(position: f64) -> u8 {
     1 + (position.clamp(0.0, 1.0) * f64::from(SHADES - 1)).round() as u8
 }
 
-/// The color at a position from 0 to 1.
+/// The colour at a position from 0 to 1.
 fn color(position: f64) -> [u8; 3] {
     let last = ANCHORS.len() - 1;
     let along = position.clamp(0.0, 1.0) * last as f64;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::canvas::{
-    Anchor, Area, CHARACTER, Canvas, LINE, MARGIN, label_width, missing_remark, text_width, wrap,
+    Anchor, Area, CHARACTER, Canvas, LINE, MARGIN, missing_remark, text_width, wrap,
 };
 use super::labels::{Occupied, Place, stride};
 use super::panels::Panels;
@@ -79,55 +79,33 @@ pub struct LevelLine {
 /// Up to so many different x the ticks stand at them.
 const FEW: usize = 12;
 
+/// On a logarithmic axis the lower end of a band needs room unless it is below this
+/// fraction of its centre; then the band is cut at the end of the axis.
+const LEAST_LOW: f64 = 0.2;
+
 /// The line of an entry in the legend.
 const SWATCH: f64 = 24.0;
 
 impl Curves {
     /// The figure.
     pub fn to_svg(&self) -> String {
-        let panels = Panels::new(self.panels.len());
         let plots: Vec<Plot> = self.panels.iter().map(Plot::new).collect();
-        let names: Vec<Vec<String>> = self
-            .panels
+        let panels = plots
             .iter()
-            .map(|panel| wrap(&panel.y_label, (panels.plot_height / CHARACTER) as usize, 2))
-            .collect();
-        let name_lines = names.iter().map(Vec::len).max().unwrap_or(0);
-        let labels = plots.iter().map(|plot| label_width(&plot.y));
-        let before = LINE * name_lines as f64 + labels.fold(0.0, f64::max) + 14.0;
-
-        let mut canvas = Canvas::new(panels.width);
+            .map(|plot| (&*plot.panel.title, &plot.y, &*plot.panel.y_label));
+        let panels = Panels::new(panels).with_below(40.0);
         let (missing, all) = plots
             .iter()
             .map(Plot::missing)
             .fold((0, 0), |sum, plot| (sum.0 + plot.0, sum.1 + plot.1));
-        let mut top = canvas.heading(&self.title, &missing_remark(missing, all));
-        top = self.draw_legend(&mut canvas, top + 4.0);
-        let titles: Vec<Vec<String>> = self
-            .panels
-            .iter()
-            .map(|panel| wrap(&panel.title, (panels.cell() / CHARACTER / 1.1) as usize, 2))
-            .collect();
-        let title_lines = titles.iter().map(Vec::len).max().unwrap_or(0);
-        let above = LINE * title_lines as f64 + 10.0;
-        let below = 40.0;
-        top += 6.0 + above;
-        let row = panels.plot_height + below + 14.0 + above;
-
-        for (at, plot) in plots.iter().enumerate() {
-            let area = panels.area(at, before, top, row);
-            for (line, text) in titles[at].iter().rev().enumerate() {
-                let y = area.top - 10.0 - LINE * line as f64;
-                canvas.text("name", (area.left, y), Anchor::Start, text);
-            }
-            let repeated = panels.has_left_neighbour(at) && names[at] == names[at - 1];
-            let name = if repeated { &[][..] } else { &names[at] };
-            canvas.y_axis(&area, &plot.y, name, panels.left(at) + 10.0);
-            plot.draw(&mut canvas, &area);
+        let mut canvas = Canvas::new(panels.width());
+        let top = canvas.heading(&self.title, &missing_remark(missing, all));
+        let top = self.draw_legend(&mut canvas, top + 4.0) + 6.0;
+        let (areas, height) = panels.draw(&mut canvas, top, plots.iter().map(|plot| &plot.y));
+        for (plot, area) in plots.iter().zip(&areas) {
+            plot.draw(&mut canvas, area);
         }
-        let rows = panels.rows(plots.len()).max(1) as f64;
-        let height = top + row * rows - above - 14.0;
-        canvas.finish(&self.title, height + MARGIN)
+        canvas.finish(&self.title, height)
     }
 
     /// The entries from left to right, in as many lines as they need; returns where
@@ -190,9 +168,9 @@ impl<'a> Plot<'a> {
         for point in points().filter(|point| x.shows(point.x)) {
             ys.extend(&point.values);
             ys.extend([point.centre, point.high]);
-            // A mean of one standard error has a lower end near zero: on a logarithmic
-            // axis that would press everything else together.
-            if panel.y_scale == Scale::Linear || point.low >= 0.2 * point.centre {
+            // Where the error is as large as the mean, the band ends near zero: on a
+            // logarithmic axis that would press everything else together.
+            if panel.y_scale == Scale::Linear || point.low >= LEAST_LOW * point.centre {
                 ys.push(point.low);
             }
         }
@@ -293,6 +271,10 @@ impl<'a> Plot<'a> {
         for point in curve.points.iter().filter(|point| self.x.shows(point.x)) {
             for value in &point.values {
                 self.draw_value(canvas, area, point.x, *value, "faint", 1.8);
+                if self.y.shows(*value) {
+                    let at = self.at(area, point.x, *value);
+                    occupied.add_line(at, at);
+                }
             }
         }
         for run in self.runs(curve) {

@@ -61,11 +61,11 @@ impl Fields {
         };
         let side = ((page - around) / most).clamp(SMALLEST, LARGEST);
         let mut canvas = Canvas::new((around + side * most).max(360.0));
-        let mut top = canvas.heading(&self.title, &self.remarks()) + 8.0;
+        let mut top = canvas.heading(&self.title, &self.remarks()) + 4.0;
         for (row, scale) in self.rows.iter().zip(&scales) {
             top = row.draw(&mut canvas, scale, top, side);
         }
-        canvas.finish(&self.title, top + MARGIN)
+        canvas.finish(&self.title, top)
     }
 
     fn remarks(&self) -> String {
@@ -110,7 +110,7 @@ impl FieldRow {
             area.left += side + GAP;
         }
         scale.draw(canvas, &Area { width: BAR, ..area });
-        area.bottom() + 16.0
+        area.bottom() + 24.0
     }
 }
 
@@ -126,6 +126,16 @@ impl Field {
         values.filter(|v| v.is_finite())
     }
 
+    /// The picture from the top left, as entries of the colour map.
+    pub(super) fn entries(&self, position: impl Fn(f64) -> f64) -> Vec<u8> {
+        let points = (0..self.side)
+            .rev()
+            .flat_map(|j| (0..self.side).map(move |i| (i, j)));
+        points
+            .map(|(i, j)| entry(position(self.value(i, j))))
+            .collect()
+    }
+
     fn draw(&self, canvas: &mut Canvas, scale: &ColorScale, area: &Area, ends: bool) {
         let Area {
             left,
@@ -136,10 +146,7 @@ impl Field {
         let place =
             format!("x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"");
         canvas.element(format_args!("<rect class=\"absent\" {place}/>"));
-        let rows = (0..self.side).rev();
-        let entries: Vec<u8> = rows
-            .flat_map(|j| (0..self.side).map(move |i| entry(scale.position(self.value(i, j)))))
-            .collect();
+        let entries = self.entries(|value| scale.position(value));
         if let Some(address) = picture(self.side, &entries) {
             canvas.element(format_args!(
                 "<image {place} preserveAspectRatio=\"none\" href=\"{address}\"/>"

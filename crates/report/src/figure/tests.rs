@@ -1,7 +1,99 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fixtures::well_formed;
+use crate::fixtures::{curves, well_formed};
+
+/// The values of an attribute of all elements of a class, in order.
+fn attributes<'a>(svg: &'a str, class: &str, name: &str) -> Vec<&'a str> {
+    let (class, name) = (format!("class=\"{class}\""), format!(" {name}=\""));
+    svg.lines()
+        .filter(|line| line.contains(&class))
+        .filter_map(|line| line.split_once(&name)?.1.split('"').next())
+        .collect()
+}
+
+/// Four sizes in equal ratios: 0.06 of their distance is air at each end, so that
+/// they stand at 0.06, 0.06 + 1/3, ... of 1.12.
+#[test]
+fn points_stand_where_the_axis_puts_them() {
+    let svg = curves().to_svg();
+    let ends = attributes(&svg, "axis", "x2");
+    let right: f64 = ends
+        .iter()
+        .filter_map(|x| x.parse().ok())
+        .fold(0.0, f64::max);
+    let left: f64 = attributes(&svg, "grid", "x1")[0].parse().unwrap();
+    let expected: Vec<String> = (0..4)
+        .map(|n| (0.06 + f64::from(n) / 3.0) / 1.12)
+        .map(|position| format!("{:.1}", left + (right - left) * position))
+        .collect();
+    let nodes = attributes(&svg, "node", "cx");
+    // Two entries of the legend, then Single, then Loop without its second point.
+    assert_eq!(nodes[2..6], expected);
+    assert_eq!(nodes[6..], [&*expected[0], &*expected[2], &*expected[3]]);
+}
+
+#[test]
+fn a_missing_point_breaks_the_line_and_is_marked() {
+    let svg = curves().to_svg();
+    // Its two single values are missing too.
+    assert_eq!(attributes(&svg, "missing", "d").len(), 3);
+    assert!(svg.contains("× marks what the axis cannot show: 3 of 25 values."));
+    assert_eq!(attributes(&svg, "curve", "d").len(), 1);
+    assert_eq!(attributes(&svg, "band", "d").len(), 2);
+    assert!(svg.contains(">64</text>") && svg.contains(">512</text>"));
+    assert!(svg.contains(">noise</text>"));
+}
+
+/// On a logarithmic axis a band may reach below zero: it ends at the axis.
+#[test]
+fn a_band_is_cut_at_the_end_of_the_axis() {
+    let mut figure = curves();
+    figure.panels[0].curves.truncate(1);
+    figure.panels[0].curves[0].points[3].low = -1.0;
+    let svg = figure.to_svg();
+    let bottom = attributes(&svg, "axis", "y2")
+        .into_iter()
+        .filter_map(|y| y.parse::<f64>().ok())
+        .fold(0.0, f64::max);
+    let band = attributes(&svg, "band", "d")[0];
+    // The axis' ticks reach five below it.
+    assert!(band.contains(&format!(" {:.1}L", bottom - 5.0)), "{band}");
+}
+
+#[test]
+fn published_means_are_hollow_and_beside_ours() {
+    let panel = PairPanel {
+        title: "bumps".into(),
+        metric: "MSE".into(),
+        methods: vec![
+            ("Single".into(), 0, vec![2.0, 3.0]),
+            ("Loop".into(), 1, vec![1.0, f64::NAN]),
+        ],
+        published: vec![Some((2.5, 0.5))],
+    };
+    let svg = Pairs {
+        title: "Pairs".into(),
+        panels: vec![panel],
+    }
+    .to_svg();
+    assert_eq!(attributes(&svg, "published", "d").len(), 1);
+    assert_eq!(attributes(&svg, "mean", "d").len(), 1);
+    assert_eq!(attributes(&svg, "dot", "cx").len(), 3);
+    assert_eq!(attributes(&svg, "missing", "d").len(), 1);
+}
+
+/// The first index is x, the second y, and the origin is at the lower left: read back
+/// from the picture, whose rows begin at the top.
+#[test]
+fn fields_have_their_origin_at_the_lower_left() {
+    let picture = Field {
+        title: String::new(),
+        side: 2,
+        values: vec![0.0, f64::NAN, 0.5, 1.0],
+    };
+    assert_eq!(picture.entries(|value| value), [0, 255, 1, 128]);
+}
 
 /// Numbers that a figure may stumble over, as likely as ordinary ones.
 fn number() -> impl Strategy<Value = f64> {
