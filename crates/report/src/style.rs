@@ -175,7 +175,9 @@ summary { cursor: pointer; font-weight: 600; }
 th, td { padding: 0.35rem 0.5rem; }
 }
 @media print {
-body { max-width: none; padding: 0; font-size: 10pt; }
+:root, body { font-size: 10pt; }
+body { max-width: none; padding: 0; }
+th, td { padding: 0.25rem 0.4rem; white-space: normal; }
 nav, .anchor { display: none; }
 .scroll { overflow: visible; }
 figure, tr { break-inside: avoid; }
