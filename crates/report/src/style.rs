@@ -177,6 +177,7 @@ th, td { padding: 0.35rem 0.5rem; }
 @media print {
 :root, body { font-size: 10pt; }
 body { max-width: none; padding: 0; }
+table { font-size: 0.78rem; }
 th, td { padding: 0.25rem 0.4rem; white-space: normal; }
 nav, .anchor { display: none; }
 .scroll { overflow: visible; }
