@@ -9,6 +9,7 @@ pub(crate) mod predict;
 pub(crate) mod sample;
 pub(crate) mod score;
 pub(crate) mod show;
+pub(crate) mod study;
 
 use crate::Global;
 use anyhow::{Context, Result};

@@ -16,7 +16,7 @@ pub(crate) enum Exit {
     BadInput,
     /// 4: done, but a method had no fit with a finite validation loss.
     FitsFailed,
-    /// 130: interrupted.
+    /// 130 after Ctrl-C, 143 after SIGTERM.
     Interrupted,
 }
 
@@ -67,7 +67,7 @@ impl From<Exit> for ExitCode {
             Exit::WrongUsage => 2,
             Exit::BadInput => 3,
             Exit::FitsFailed => 4,
-            Exit::Interrupted => 130,
+            Exit::Interrupted => crate::interrupt::exit_code(),
         })
     }
 }

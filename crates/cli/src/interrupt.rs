@@ -1,9 +1,8 @@
-//! Ctrl-C: a running search is asked to stop, a file being written is finished, and
+//! Ctrl-C and SIGTERM: a running search is asked to stop, a file being written is finished, and
 //! anything else ends at once. Nothing half-written is left behind.
 
 use loopfit_engine::Control;
-use loopfit_search::SearchError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 static SEARCH: OnceLock<Control> = OnceLock::new();
@@ -11,19 +10,42 @@ static SEARCHING: AtomicBool = AtomicBool::new(false);
 /// Held while a file is written, so that the process cannot end in between.
 static WRITING: Mutex<()> = Mutex::new(());
 
+/// The signal that came, as its exit code.
+static CODE: AtomicU8 = AtomicU8::new(130);
+
 /// Handles SIGINT and SIGTERM from now on.
 pub(crate) fn install() {
-    // Without a handler Ctrl-C still ends the process; only tidiness is lost.
-    let _ = ctrlc::set_handler(|| {
-        // The second Ctrl-C does not wait for the search.
-        if SEARCHING.load(Ordering::SeqCst) && !control().is_interrupted() {
-            control().interrupt();
-        } else {
-            let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-            crate::output::say("interrupted");
-            std::process::exit(130);
-        }
-    });
+    // Without a handler a signal still ends the process; only tidiness is lost.
+    #[cfg(unix)]
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new([
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+    ]) {
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                handle(128 + signal as u8);
+            }
+        });
+    }
+    #[cfg(not(unix))]
+    let _ = ctrlc::set_handler(|| handle(130));
+}
+
+/// 130 after Ctrl-C, 143 after SIGTERM.
+pub(crate) fn exit_code() -> u8 {
+    CODE.load(Ordering::SeqCst)
+}
+
+fn handle(code: u8) {
+    CODE.store(code, Ordering::SeqCst);
+    // The second signal does not wait for the search.
+    if SEARCHING.load(Ordering::SeqCst) && !control().is_interrupted() {
+        control().interrupt();
+    } else {
+        let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        crate::output::say("interrupted");
+        std::process::exit(i32::from(code));
+    }
 }
 
 /// The control that Ctrl-C reaches.
@@ -33,9 +55,7 @@ pub(crate) fn control() -> &'static Control {
 
 /// Runs a search that stops at Ctrl-C, at whatever point that comes. What it gives back when
 /// it was stopped is the best so far, and [`was_interrupted`] tells.
-pub(crate) fn searching<T>(
-    work: impl FnOnce(&Control) -> Result<T, SearchError>,
-) -> Result<T, SearchError> {
+pub(crate) fn searching<T, E>(work: impl FnOnce(&Control) -> Result<T, E>) -> Result<T, E> {
     SEARCHING.store(true, Ordering::SeqCst);
     let result = work(control());
     SEARCHING.store(false, Ordering::SeqCst);

@@ -22,7 +22,7 @@ use exit::Exit;
 #[derive(Parser)]
 #[command(name = "loopfit", version, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 a check failed, 2 wrong usage, 3 bad input, 4 some fits failed, 130 interrupted."
+    after_help = "Exit codes: 0 done, 1 a check failed, 2 wrong usage, 3 bad input, 4 some fits failed, 130 interrupted (143 by SIGTERM)."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -63,6 +63,8 @@ enum Command {
     Sample(commands::sample::Arguments),
     /// List the shapes that fit under a cap, with their exact counts.
     Budget(commands::budget::Arguments),
+    /// Run frozen protocols: the paper's studies, those beyond it, or your own.
+    Study(commands::study::Arguments),
     /// Print a completion script for a shell.
     Completions(commands::completions::Arguments),
 }
@@ -80,6 +82,7 @@ fn main() -> std::process::ExitCode {
         Command::Compare(a) => commands::compare::run(&a, global),
         Command::Sample(a) => commands::sample::run(&a, global),
         Command::Budget(a) => commands::budget::run(&a, global),
+        Command::Study(a) => commands::study::run(&a, global),
         Command::Completions(a) => commands::completions::run(&a),
     };
     result.unwrap_or_else(|error| Exit::of_error(&error)).into()

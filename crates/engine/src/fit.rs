@@ -9,9 +9,10 @@ use crate::loss::Loss;
 use crate::run::Control;
 use crate::scoring::ScoringState;
 use crate::spec::{FitSpec, Optimiser, Stage, Start};
+use cpu_time::ThreadTime;
 use loopfit_model::{Parameters, init};
 use loopfit_numerics::lanes::{Lane, Level};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Updates between looks at whether to stop.
 const LOOK_UP: usize = 50;
@@ -32,10 +33,13 @@ pub struct FitOutcome {
     pub stop: Stop,
     /// (updates made, validation loss) at every evaluation.
     pub curve: Vec<(usize, f64)>,
+    /// Processor time of the thread that ran the fit: the one field that no specification
+    /// determines.
+    pub seconds: f64,
 }
 
 /// Why a fit ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// All updates were made.
@@ -54,7 +58,10 @@ enum Steps {
 
 /// Runs one checked fit.
 pub(crate) fn fit(spec: &FitSpec, level: Level, control: &Control) -> FitOutcome {
-    Fit::new(spec, level).run(control)
+    let begin = ThreadTime::now();
+    let mut outcome = Fit::new(spec, level).run(control);
+    outcome.seconds = begin.elapsed().as_secs_f64();
+    outcome
 }
 
 struct Fit<'a> {
@@ -121,6 +128,7 @@ impl<'a> Fit<'a> {
             updates: self.updates,
             stop: stop.unwrap_or(Stop::Completed),
             curve: self.curve,
+            seconds: 0.0,
         }
     }
 

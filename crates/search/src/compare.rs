@@ -48,7 +48,7 @@ impl Prepared {
         if let Some(first) = replications.first() {
             let updates = request.equal(engine, first, equal)?;
             for (replication, seed) in replications.iter().zip(seeds) {
-                searches.extend(request.searches(replication, *seed, &updates)?);
+                searches.extend(request.searches(&replication.problem, *seed, &updates)?);
             }
         }
         Ok(Self {
@@ -77,8 +77,8 @@ impl Prepared {
 
     /// Runs all searches together; their results do not depend on each other.
     pub fn run(self, engine: &Engine, control: &Control) -> Result<Vec<SeedFits>, SearchError> {
-        let found = search(engine, &self.searches, control)?;
-        let refitted = refit(engine, &self.searches, &found, control)?;
+        let found = search(&(engine, control), &self.searches)?;
+        let refitted = refit(&(engine, control), &self.searches, &found)?;
         if control.is_stopped() {
             // Methods that were cut short cannot be compared.
             return Err(SearchError::Interrupted);

@@ -2,13 +2,11 @@
 
 use crate::SearchError;
 use crate::cost::{self, Equal};
-use crate::halving::{Found, Search, search};
+use crate::halving::{Entry, Fits, Found, Search, search};
 use crate::plan::{LEAST_UPDATES, Plan, Rung, Setting};
 use crate::protocol::Protocol;
 use crate::replication::{Problem, Replication};
-use loopfit_engine::{
-    Control, Engine, FitSpec, FittedModel, Provenance, Stop, Tolerance, tolerance,
-};
+use loopfit_engine::{Control, Engine, FittedModel, Provenance, Stop, Tolerance, tolerance};
 use loopfit_model::{Budget, Method};
 use loopfit_numerics::stream::Stream;
 use std::sync::Arc;
@@ -70,13 +68,12 @@ impl MethodFit {
 
 impl Request {
     /// The search of each method on a replication; `updates` has one entry for each.
-    pub(crate) fn searches(
+    pub fn searches(
         &self,
-        replication: &Replication,
+        problem: &Arc<Problem>,
         seed: u64,
         updates: &[usize],
     ) -> Result<Vec<Search>, SearchError> {
-        let problem = &replication.problem;
         let budget = Budget::ffn(self.budget, problem.train.d(), problem.likelihood.outputs())?;
         self.methods
             .iter()
@@ -109,7 +106,7 @@ impl Request {
         replication: &Replication,
         equal: Equal,
     ) -> Result<Vec<usize>, SearchError> {
-        let searches = self.searches(replication, 0, &self.same_updates())?;
+        let searches = self.searches(&replication.problem, 0, &self.same_updates())?;
         let costs: Vec<f64> = searches
             .iter()
             .map(|search| match equal {
@@ -129,7 +126,7 @@ impl Request {
 
     /// Seconds that [`fit`] takes, predicted from this machine's measured speed.
     pub fn seconds(&self, engine: &Engine, replication: &Replication) -> Result<f64, SearchError> {
-        let searches = self.searches(replication, 0, &self.same_updates())?;
+        let searches = self.searches(&replication.problem, 0, &self.same_updates())?;
         cost::seconds(engine, &searches)
     }
 
@@ -210,24 +207,27 @@ impl Request {
 }
 
 /// A fit that went on with all samples.
-pub(crate) struct Refitted {
-    outcome: loopfit_engine::FitOutcome,
-    train: Arc<loopfit_data::Samples>,
+#[derive(Clone, Debug)]
+pub struct Refitted {
+    /// What it gave.
+    pub outcome: loopfit_engine::FitOutcome,
+    /// Training and validation samples together.
+    pub train: Arc<loopfit_data::Samples>,
 }
 
 /// Where the protocol asks for it, goes on from what each search found with training and
 /// validation samples together, for as many updates as the found fit took to its best
 /// checkpoint. None where there is nothing to go on from.
-pub(crate) fn refit(
-    engine: &Engine,
+pub fn refit(
+    fits: &impl Fits,
     searches: &[Search],
     found: &[Found],
-    control: &Control,
 ) -> Result<Vec<Option<Refitted>>, SearchError> {
-    let mut specs: Vec<FitSpec> = Vec::new();
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut trains = Vec::new();
     let mut wanted = vec![false; found.len()];
     for (i, (search, found)) in searches.iter().zip(found).enumerate() {
-        let good = found.outcome.validation.is_finite() && !control.is_stopped();
+        let good = found.outcome.validation.is_finite() && !fits.is_stopped();
         if !(search.protocol.refit && good) {
             continue;
         }
@@ -236,27 +236,26 @@ pub(crate) fn refit(
         let all = Arc::new(problem.train.followed_by(&problem.valid)?);
         let problem = Problem {
             train: all.clone(),
-            valid: all,
+            valid: all.clone(),
             ..(**problem).clone()
         };
         let rung = search.plan.rungs[found.rung];
         let updates = found.outcome.best_update.max(LEAST_REFIT).min(rung.updates);
-        specs.push(search.settings[found.setting].spec(
-            &search.protocol,
-            &problem,
-            search.plan.rungs.len(),
-            Rung { updates, ..rung },
-            Some(&found.outcome),
-        )?);
-    }
-    let mut outcomes = engine
-        .run(&specs, control, |_, _| {})?
-        .into_iter()
-        .zip(specs)
-        .map(|(outcome, spec)| Refitted {
-            outcome,
-            train: spec.train,
+        let number = search.plan.rungs.len();
+        let setting = &search.settings[found.setting];
+        let (rung, start) = (Rung { updates, ..rung }, Some(&found.outcome));
+        entries.push(Entry {
+            search: i,
+            rung: number,
+            setting: found.setting,
+            spec: setting.spec(&search.protocol, &problem, number, rung, start)?,
         });
+        trains.push(all);
+    }
+    let outcomes = fits.run(entries)?.into_iter();
+    let mut outcomes = outcomes
+        .zip(trains)
+        .map(|(outcome, train)| Refitted { outcome, train });
     let next = |wanted: bool| if wanted { outcomes.next() } else { None };
     Ok(wanted.into_iter().map(next).collect())
 }
@@ -271,9 +270,9 @@ pub fn fit(
     request: &Request,
     control: &Control,
 ) -> Result<Vec<MethodFit>, SearchError> {
-    let searches = request.searches(replication, seed, &request.same_updates())?;
-    let found = search(engine, &searches, control)?;
-    let refitted = refit(engine, &searches, &found, control)?;
+    let searches = request.searches(&replication.problem, seed, &request.same_updates())?;
+    let found = search(&(engine, control), &searches)?;
+    let refitted = refit(&(engine, control), &searches, &found)?;
     let mut found: Vec<(Method, Found, Option<Refitted>)> = request
         .methods
         .iter()

@@ -156,13 +156,42 @@ impl Race {
     }
 }
 
+/// A fit of a search and where it stands in it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The search, counted from zero.
+    pub search: usize,
+    /// The rung, counted from zero.
+    pub rung: usize,
+    /// The setting, counted from zero.
+    pub setting: usize,
+    /// What is fitted.
+    pub spec: FitSpec,
+}
+
+/// Who runs the fits of a search: an engine, or one that remembers what it ran before.
+pub trait Fits {
+    /// The outcomes, in the order of the entries.
+    fn run(&self, entries: Vec<Entry>) -> Result<Vec<FitOutcome>, SearchError>;
+
+    /// Whether to stop before the next rung.
+    fn is_stopped(&self) -> bool;
+}
+
+impl Fits for (&Engine, &Control) {
+    fn run(&self, entries: Vec<Entry>) -> Result<Vec<FitOutcome>, SearchError> {
+        let specs: Vec<FitSpec> = entries.into_iter().map(|entry| entry.spec).collect();
+        Ok(self.0.run(&specs, self.1, |_, _| {})?)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.1.is_stopped()
+    }
+}
+
 /// Runs all searches together, so that every thread has work until the end. Deterministic
 /// for given settings, whatever the threads. A search that is stopped gives the best so far.
-pub fn search(
-    engine: &Engine,
-    searches: &[Search],
-    control: &Control,
-) -> Result<Vec<Found>, SearchError> {
+pub fn search(fits: &impl Fits, searches: &[Search]) -> Result<Vec<Found>, SearchError> {
     let mut races: Vec<Race> = searches
         .iter()
         .map(|s| Race::new(s.settings.len()))
@@ -173,10 +202,10 @@ pub fn search(
         .max()
         .unwrap_or(0);
     for number in 0..rungs {
-        if number > 0 && control.is_stopped() {
+        if number > 0 && fits.is_stopped() {
             break;
         }
-        let mut specs: Vec<FitSpec> = Vec::new();
+        let mut entries: Vec<Entry> = Vec::new();
         let mut of: Vec<(usize, usize)> = Vec::new();
         for (s, search) in searches.iter().enumerate() {
             let Some(rung) = search.plan.rungs.get(number) else {
@@ -187,11 +216,16 @@ pub fn search(
                 let start = runner.current.as_ref();
                 let setting = &search.settings[runner.setting];
                 let (protocol, problem) = (&search.protocol, &search.problem);
-                specs.push(setting.spec(protocol, problem, number, *rung, start)?);
+                entries.push(Entry {
+                    search: s,
+                    rung: number,
+                    setting: runner.setting,
+                    spec: setting.spec(protocol, problem, number, *rung, start)?,
+                });
                 of.push((s, place));
             }
         }
-        let outcomes = engine.run(&specs, control, |_, _| {})?;
+        let outcomes = fits.run(entries)?;
         for ((s, place), outcome) in of.into_iter().zip(outcomes) {
             races[s].updates += outcome.updates;
             let rungs = &searches[s].plan.rungs;

@@ -140,7 +140,8 @@ pub struct PerIteration {
 }
 
 impl PerIteration {
-    fn at(self, t: usize) -> f64 {
+    /// The value at an iteration count.
+    pub fn at(self, t: usize) -> f64 {
         self.factor * libm::pow(t as f64, -self.power)
     }
 }
@@ -321,7 +322,7 @@ impl Default for AdamRanges {
 }
 
 /// A parser's message with the line it is about.
-fn one_sentence(text: &str, error: &toml::de::Error) -> String {
+pub fn one_sentence(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().replace('\n', ", ");
     match error.span() {
         Some(span) => {

@@ -16,6 +16,10 @@ use std::sync::Arc;
 const TEST_SIZE: usize = 32_768;
 /// Side of the grid on which densities are compared with the target (F.4.5).
 const HELLINGER_SIDE: usize = 256;
+/// Test draws of a density (F.4.5).
+const TEST_DRAWS: usize = 65_536;
+/// What a density is judged by beside its distance from the target.
+const TEST_NLL: &str = "test NLL";
 
 /// What a search sees: training and validation samples in model units, never test samples.
 #[derive(Clone, Debug)]
@@ -163,6 +167,8 @@ pub struct Replication {
     pub test_rows: usize,
     /// What a person should know about the rows.
     pub notes: Vec<String>,
+    /// What [`Replication::judge`] measures.
+    metric: &'static str,
     valid: (Arc<Table>, Vec<usize>),
     judge: Judge,
 }
@@ -194,7 +200,7 @@ impl Source {
             Self::Table(source) => match source.decision.task {
                 Task::Regression => "test MSE",
                 Task::Binary | Task::Multiclass { .. } => "test log loss",
-                Task::Density => "test NLL",
+                Task::Density => TEST_NLL,
             },
         }
     }
@@ -220,7 +226,7 @@ impl Source {
                 simulation,
                 train,
                 valid,
-            } => simulate(*simulation, seed, *train, *valid, noise, self.name()),
+            } => simulate(*simulation, seed, *train, *valid, noise, self),
             Self::Table(source) => {
                 let Split { train, valid, test } = source.split(seed)?;
                 let (table, task) = (&source.table, source.decision.task);
@@ -254,6 +260,7 @@ impl Source {
                     source: self.name(),
                     test_rows: test.len(),
                     notes,
+                    metric: self.metric(),
                     valid: (table.clone(), valid),
                     judge: Judge::Rows {
                         table: table.clone(),
@@ -271,8 +278,9 @@ fn simulate(
     n_train: usize,
     n_valid: usize,
     noise: Option<Noise>,
-    source: String,
+    from: &Source,
 ) -> Result<Replication, SearchError> {
+    let source = from.name();
     for (n, part) in [(n_train, "training"), (n_valid, "validation")] {
         if n == 0 {
             return Err(SearchError::NoSamples(part));
@@ -310,6 +318,7 @@ fn simulate(
         source,
         test_rows: if density { 0 } else { TEST_SIZE },
         notes: Vec::new(),
+        metric: from.metric(),
         valid: (Arc::new(valid), all(n_valid)),
         judge,
     })
@@ -363,7 +372,20 @@ impl Replication {
         Ok(model.score(table, rows)?.value)
     }
 
-    /// The test metric of a model, lower is better. The only reader of test samples.
+    /// Every test metric of a model by its name, the one of [`Replication::judge`] first: a
+    /// density with a known target has its likelihood on test draws as well.
+    pub fn judge_all(&self, model: &FittedModel) -> Result<Vec<(&'static str, f64)>, SearchError> {
+        let mut measured = vec![(self.metric, self.judge(model)?)];
+        if let Judge::Density { simulation, seed } = &self.judge {
+            let draws = simulation.draw(*seed, 0, 0, TEST_DRAWS).test;
+            let rows: Vec<usize> = (0..TEST_DRAWS).collect();
+            let score = model.score(&draws.to_table(&self.source), &rows)?;
+            measured.push((TEST_NLL, score.value));
+        }
+        Ok(measured)
+    }
+
+    /// The test metric of a model, lower is better. Test samples are read here alone.
     pub fn judge(&self, model: &FittedModel) -> Result<f64, SearchError> {
         match &self.judge {
             Judge::Rows { table, rows } => Ok(model.score(table, rows)?.value),

@@ -55,7 +55,7 @@ fn some_settings(protocol: &Protocol) -> Vec<Setting> {
 
 fn run_one(search_: Search, control: &Control) -> Found {
     let engine = Engine::new(2).unwrap();
-    search(&engine, &[search_], control).unwrap().remove(0)
+    search(&(&engine, control), &[search_]).unwrap().remove(0)
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_stopped_search_gives_the_best_so_far() {
 fn an_empty_search_is_an_error() {
     let empty = a_search(&Protocol::default(), &[], &[]);
     let engine = Engine::new(1).unwrap();
-    let result = search(&engine, &[empty], &Control::default());
+    let result = search(&(&engine, &Control::default()), &[empty]);
     assert!(matches!(result, Err(SearchError::NothingToTry)));
 }
 

@@ -1,0 +1,361 @@
+//! `loopfit study`.
+
+use crate::exit::{Exit, usage};
+use crate::{Global, interrupt, output, progress};
+use anyhow::{Context, Result};
+use loopfit_engine::Engine;
+use loopfit_report::number::integer;
+use loopfit_report::{Align, Table};
+use loopfit_study::progress::Progress;
+use loopfit_study::run::{Prepared, total};
+use loopfit_study::{Named, Shard, Store, StudyError, builtin, report, status, store};
+use serde_json::json;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  loopfit study run paper --data-dir data --out runs/paper\n  loopfit study run cap-path --quick --out /tmp/quick\n  loopfit study run mine.toml --out runs/mine\n  loopfit study run paper --shard 2/3 --out runs/shards\n  loopfit study merge runs/shards --out runs/paper\n  loopfit study export runs/paper --json | sha256sum"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List the studies that come with the program.
+    List,
+    /// Show what a study does: its protocol and its hash.
+    Show(Which),
+    /// Say how many fits and updates a study takes, without running it.
+    Plan(PlanArguments),
+    /// Run a study, or go on with one that was stopped.
+    Run(RunArguments),
+    /// Say how far a run is, and what it has found so far.
+    Status(Where),
+    /// Write tables and figures of a run.
+    Report(ReportArguments),
+    /// Put the shards of a run together.
+    Merge(MergeArguments),
+    /// Print all that a run holds but times, in a fixed order.
+    Export(Where),
+}
+
+#[derive(clap::Args)]
+struct Which {
+    /// A built-in study, a group of them (paper, beyond), or a protocol file (.toml).
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// The small size: every step of the way in seconds, numbers without meaning.
+    #[arg(long)]
+    quick: bool,
+}
+
+impl Which {
+    fn studies(&self) -> Result<Vec<Named>> {
+        let mut studies = builtin::find(&self.name)?;
+        if self.quick {
+            for named in &mut studies {
+                named.study = named.study.clone().quick();
+            }
+        }
+        Ok(studies)
+    }
+}
+
+#[derive(clap::Args)]
+struct PlanArguments {
+    #[command(flatten)]
+    which: Which,
+    /// The share of one of several machines.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+}
+
+#[derive(clap::Args)]
+struct RunArguments {
+    #[command(flatten)]
+    which: Which,
+    /// The run directory; by default studies/NAME. What it holds is not run again.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Run the share of one of several machines, into a file of its own.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Where the files of data:NAME are; by default the environment's LOOPFIT_DATA.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct Where {
+    /// A run directory or a store file.
+    #[arg(value_name = "DIR")]
+    path: PathBuf,
+}
+
+#[derive(clap::Args)]
+struct ReportArguments {
+    #[command(flatten)]
+    place: Where,
+    /// Where to write; by default DIR/report.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct MergeArguments {
+    /// Run directories or store files.
+    #[arg(value_name = "DIR", required = true)]
+    stores: Vec<PathBuf>,
+    /// The new run directory.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    match &a.command {
+        Command::List => list(global),
+        Command::Show(which) => show(which, global),
+        Command::Plan(a) => plan(a, global),
+        Command::Run(a) => run_studies(a, global),
+        Command::Status(a) => show_status(a, global),
+        Command::Report(a) => {
+            let store = Store::open(&a.place.path)?;
+            let out = a.out.clone().unwrap_or_else(|| beside(store.path()));
+            write_reports(&store, &store.studies()?, &out, global)?;
+            Ok(Exit::Done)
+        }
+        Command::Merge(a) => {
+            let path = store::merge(&a.stores, &a.out)?;
+            if !global.quiet {
+                output::say(&format!("wrote {}", path.display()));
+            }
+            Ok(Exit::Done)
+        }
+        Command::Export(a) => export(a, global),
+    }
+}
+
+fn list(global: &Global) -> Result<Exit> {
+    let mut table = Table::new([
+        ("name", Align::Left),
+        ("protocol", Align::Left),
+        ("fits", Align::Right),
+        ("updates", Align::Right),
+        ("title", Align::Left),
+    ]);
+    let mut rows = Vec::new();
+    for name in builtin::names() {
+        for named in builtin::find(name)? {
+            let (work, hash) = (total(&named.study, Shard::WHOLE), named.study.hash());
+            rows.push(json!({
+                "name": name, "hash": hash, "title": named.study.title,
+                "question": named.study.question, "fits": work.fits, "updates": work.updates,
+            }));
+            table.push([
+                name.to_string(),
+                hash.chars().take(12).collect(),
+                integer(work.fits),
+                integer(work.updates),
+                named.study.title,
+            ]);
+        }
+    }
+    let groups: Vec<_> = builtin::groups().iter().collect();
+    if global.json {
+        let groups: Vec<_> = groups
+            .iter()
+            .map(|(name, members)| json!({ "name": name, "studies": members }))
+            .collect();
+        output::print_json(&json!({ "studies": rows, "groups": groups }))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = table.to_terminal(output::color());
+    for (name, members) in groups {
+        text += &format!("{name} = {}\n", members.join(", "));
+    }
+    output::print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn show(which: &Which, global: &Global) -> Result<Exit> {
+    let studies = which.studies()?;
+    if global.json {
+        let all: Vec<_> = studies
+            .iter()
+            .map(|n| json!({ "name": n.name, "hash": n.study.hash(), "protocol": n.study }))
+            .collect();
+        output::print_json(&json!({ "studies": all }))?;
+        return Ok(Exit::Done);
+    }
+    let mut text = String::new();
+    for named in &studies {
+        let work = total(&named.study, Shard::WHOLE);
+        text += &format!(
+            "# {} {}\n# at most {} fits, {} updates\n",
+            named.name,
+            named.study.hash(),
+            integer(work.fits),
+            integer(work.updates)
+        );
+        text += &match builtin::text(&named.name).filter(|_| !which.quick) {
+            Some(text) => text.to_string(),
+            None => format!("{:#}\n", serde_json::to_value(&named.study)?),
+        };
+    }
+    output::print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn plan(a: &PlanArguments, global: &Global) -> Result<Exit> {
+    let shard = a.shard.unwrap_or(Shard::WHOLE);
+    let studies = a.which.studies()?;
+    let mut table = Table::new([
+        ("study", Align::Left),
+        ("cases", Align::Right),
+        ("seeds", Align::Right),
+        ("fits, at most", Align::Right),
+        ("updates, at most", Align::Right),
+    ]);
+    let mut rows = Vec::new();
+    for named in &studies {
+        let (study, work) = (&named.study, total(&named.study, shard));
+        rows.push(json!({
+            "study": named.name, "hash": study.hash(), "cases": study.cases.len(),
+            "seeds": study.seeds.count, "fits": work.fits, "updates": work.updates,
+        }));
+        table.push([
+            named.name.clone(),
+            study.cases.len().to_string(),
+            study.seeds.count.to_string(),
+            integer(work.fits),
+            integer(work.updates),
+        ]);
+    }
+    if global.json {
+        output::print_json(&json!({ "studies": rows }))?;
+    } else {
+        output::print(&table.to_terminal(output::color()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
+    let studies = a.which.studies()?;
+    let shard = a.shard.unwrap_or(Shard::WHOLE);
+    let data_dir = a
+        .data_dir
+        .clone()
+        .or_else(|| std::env::var_os("LOOPFIT_DATA").map(PathBuf::from));
+    let out = a.out.clone().unwrap_or_else(|| {
+        let stem = Path::new(&a.which.name).file_stem().unwrap_or_default();
+        let quick = if a.which.quick { "-quick" } else { "" };
+        Path::new("studies").join(format!("{}{quick}", stem.to_string_lossy()))
+    });
+    let prepared = studies
+        .iter()
+        .map(|named| Prepared::new(named, shard, data_dir.clone()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let store = Store::create(&out, shard)?;
+    let engine = Engine::new(global.threads)?;
+    let counts = Progress::default();
+    prepared.iter().for_each(|p| p.announce(&counts));
+    if !global.quiet {
+        output::say(&format!(
+            "{} on {} threads into {}",
+            a.which.name,
+            engine.threads(),
+            store.path().display()
+        ));
+    }
+    for (named, prepared) in studies.iter().zip(&prepared) {
+        let result = interrupt::searching(|control| {
+            progress::with_counts(&named.name, &counts, &store, global.quiet, || {
+                prepared.run(&store, &engine, control, &counts)
+            })
+        });
+        match result {
+            Err(StudyError::Interrupted) => {
+                output::say(&format!(
+                    "interrupted: {} fits are in {}; the same command goes on",
+                    integer(counts.counts().fits),
+                    store.path().display()
+                ));
+                return Ok(Exit::Interrupted);
+            }
+            other => other?,
+        }
+        if shard == Shard::WHOLE {
+            let one = std::slice::from_ref(named);
+            write_reports(&store, one, &beside(store.path()), global)?;
+        }
+    }
+    if global.json {
+        print_status(&store)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Where reports of a store go if the user does not say.
+fn beside(store: &Path) -> PathBuf {
+    store.with_file_name("report")
+}
+
+fn write_reports(store: &Store, studies: &[Named], out: &Path, global: &Global) -> Result<()> {
+    output::create_directory(out)?;
+    for named in studies {
+        let document = report::report(store, named)?;
+        let name = &named.name;
+        let mut files = vec![
+            (format!("{name}.html"), document.to_html()),
+            (format!("{name}.md"), document.to_markdown("")),
+            (format!("{name}.tex"), document.to_latex()),
+        ];
+        for (figure, svg) in document.figures() {
+            files.push((format!("{figure}.svg"), svg.to_string()));
+        }
+        for (file, text) in files {
+            output::write_file(&out.join(file), &text)?;
+        }
+        if !global.quiet {
+            output::say(&format!(
+                "wrote {}",
+                out.join(format!("{name}.html")).display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn print_status(store: &Store) -> Result<()> {
+    let states = status::status(store)?;
+    let all: Vec<_> = states.iter().map(status::Status::to_json).collect();
+    output::print_json(&json!({ "studies": all }))
+}
+
+fn show_status(a: &Where, global: &Global) -> Result<Exit> {
+    let store = Store::open(&a.path)?;
+    if global.json {
+        print_status(&store)?;
+    } else {
+        let states = status::status(&store)?;
+        output::print(&status::page(&states).to_terminal(output::color()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn export(a: &Where, global: &Global) -> Result<Exit> {
+    if !global.json {
+        return Err(usage("export prints JSON alone: add --json".to_string()));
+    }
+    let store = Store::open(&a.path)?;
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    match store::export(&store, &mut out) {
+        Err(StudyError::Output(e)) => return Err(e.into()),
+        other => other?,
+    }
+    out.flush().context("cannot write the export")?;
+    Ok(Exit::Done)
+}

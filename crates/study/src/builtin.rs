@@ -1,0 +1,112 @@
+//! The studies that come with the program.
+
+use crate::StudyError;
+use crate::protocol::{Named, Study};
+use std::path::Path;
+
+/// Name and protocol of each, in the order in which `paper` runs its six.
+const PROTOCOLS: [(&str, &str); 10] = [
+    ("cap-path", include_str!("../../../protocols/cap-path.toml")),
+    (
+        "iteration-path",
+        include_str!("../../../protocols/iteration-path.toml"),
+    ),
+    (
+        "sample-size-path",
+        include_str!("../../../protocols/sample-size-path.toml"),
+    ),
+    ("ebm", include_str!("../../../protocols/ebm.toml")),
+    (
+        "real-regression",
+        include_str!("../../../protocols/real-regression.toml"),
+    ),
+    (
+        "real-classification",
+        include_str!("../../../protocols/real-classification.toml"),
+    ),
+    (
+        "beyond-simulations",
+        include_str!("../../../protocols/beyond-simulations.toml"),
+    ),
+    (
+        "beyond-ebm",
+        include_str!("../../../protocols/beyond-ebm.toml"),
+    ),
+    (
+        "beyond-real",
+        include_str!("../../../protocols/beyond-real.toml"),
+    ),
+    (
+        "separation",
+        include_str!("../../../protocols/separation.toml"),
+    ),
+];
+
+/// Studies that run together under one name.
+const GROUPS: [(&str, &[&str]); 2] = [
+    (
+        "paper",
+        &[
+            "cap-path",
+            "iteration-path",
+            "sample-size-path",
+            "ebm",
+            "real-regression",
+            "real-classification",
+        ],
+    ),
+    (
+        "beyond",
+        &[
+            "beyond-simulations",
+            "beyond-ebm",
+            "beyond-real",
+            "separation",
+        ],
+    ),
+];
+
+/// Names of the built-in studies.
+pub fn names() -> Vec<&'static str> {
+    PROTOCOLS.iter().map(|(name, _)| *name).collect()
+}
+
+/// Names of the groups and of what is in them.
+pub fn groups() -> &'static [(&'static str, &'static [&'static str])] {
+    &GROUPS
+}
+
+/// The text of a built-in protocol.
+pub fn text(name: &str) -> Option<&'static str> {
+    let found = PROTOCOLS.iter().find(|(known, _)| *known == name)?;
+    Some(found.1)
+}
+
+/// The studies that a name means: a built-in one, a group, or a protocol file.
+pub fn find(name: &str) -> Result<Vec<Named>, StudyError> {
+    if let Some((_, members)) = GROUPS.iter().find(|(group, _)| *group == name) {
+        return members.iter().map(|member| builtin(member)).collect();
+    }
+    if text(name).is_some() {
+        return Ok(vec![builtin(name)?]);
+    }
+    if name.ends_with(".toml") {
+        return Ok(vec![Study::read(Path::new(name))?]);
+    }
+    let groups = GROUPS.iter().map(|(group, _)| *group);
+    Err(StudyError::Unknown {
+        name: name.to_string(),
+        known: names()
+            .into_iter()
+            .chain(groups)
+            .collect::<Vec<_>>()
+            .join(", "),
+    })
+}
+
+fn builtin(name: &str) -> Result<Named, StudyError> {
+    Ok(Named {
+        name: name.to_string(),
+        study: Study::parse(name, text(name).unwrap_or_default())?,
+    })
+}

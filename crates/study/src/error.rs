@@ -1,0 +1,178 @@
+//! Why a study cannot run.
+
+use std::path::Path;
+
+/// Why a study cannot run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StudyError {
+    /// No built-in study and no file of that name.
+    #[error(
+        "there is no study `{name}`; the built-in ones are {known}; a protocol of your own is a file that ends in .toml"
+    )]
+    Unknown {
+        /// The name as given.
+        name: String,
+        /// The known names.
+        known: String,
+    },
+    /// A protocol that cannot be read or makes no sense.
+    #[error("{name} is no study protocol: {why}")]
+    ProtocolFile {
+        /// The file or name.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Data of a case that are not there or not as they should be.
+    #[error("case `{case}`: {why}")]
+    Data {
+        /// The case.
+        case: String,
+        /// What is wrong and what to do.
+        why: String,
+    },
+    /// A fit that cannot run.
+    #[error("{of}: {why}")]
+    Search {
+        /// The case or task.
+        of: String,
+        /// Why.
+        why: loopfit_search::SearchError,
+    },
+    /// A cap under which a shape does not fit.
+    #[error("case `{case}`: no shape of {method} fits the cap of {budget}; raise the cap")]
+    NothingFits {
+        /// The case.
+        case: String,
+        /// The method.
+        method: String,
+        /// The cap.
+        budget: usize,
+    },
+    /// A file or directory that cannot be written.
+    #[error("cannot write {path}: {why}")]
+    File {
+        /// The path.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// The database refused.
+    #[error("the store {path} cannot be used: {why}")]
+    Store {
+        /// The file.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// No store where one was expected.
+    #[error("{path} holds no study; make one with `loopfit study run NAME --out DIR`")]
+    NoStore {
+        /// The path.
+        path: String,
+    },
+    /// A store of another version.
+    #[error(
+        "the store {path} has version {found}, and this program reads version {known}: use the program that wrote it"
+    )]
+    StoreVersion {
+        /// The file.
+        path: String,
+        /// Its version.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
+    /// Several shards where one store was expected.
+    #[error(
+        "{path} holds {count} shards; put them together with `loopfit study merge {path} --out DIR`"
+    )]
+    Shards {
+        /// The directory.
+        path: String,
+        /// How many.
+        count: usize,
+    },
+    /// Another process writes.
+    #[error("another run is writing to {path}; wait for it, or use another --out")]
+    Busy {
+        /// The store.
+        path: String,
+    },
+    /// A target that exists.
+    #[error("{path} exists; merging writes a new store only: use another --out")]
+    Exists {
+        /// The file.
+        path: String,
+    },
+    /// The same name, another protocol.
+    #[error(
+        "{path} holds the study {name} with another protocol ({found}, this one is {expected}); use another --out"
+    )]
+    OtherProtocol {
+        /// The store.
+        path: String,
+        /// The study.
+        name: String,
+        /// Hash in the store.
+        found: String,
+        /// Hash at hand.
+        expected: String,
+    },
+    /// Shards of different protocols.
+    #[error("{first} and {second} hold the study {name} with different protocols ({} and {}); merge shards of one protocol only", hashes.0, hashes.1)]
+    MixedProtocols {
+        /// The study.
+        name: String,
+        /// One store.
+        first: String,
+        /// Another.
+        second: String,
+        /// Their hashes.
+        hashes: (String, String),
+    },
+    /// A fit in the store that this program, protocol and data would not make.
+    #[error(
+        "{fit} in {path} was made from other data or by another version of the program; use another --out"
+    )]
+    Changed {
+        /// The store.
+        path: String,
+        /// Task and fit.
+        fit: String,
+    },
+    /// A store whose content contradicts itself.
+    #[error("{what} in {path} cannot be used: {why}")]
+    Broken {
+        /// The store.
+        path: String,
+        /// Which part.
+        what: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Published numbers that cannot be read.
+    #[error("the published numbers `{name}` cannot be used: {why}")]
+    Published {
+        /// The file's name.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Standard output or a file ended early.
+    #[error(transparent)]
+    Output(std::io::Error),
+    /// Stopped by the caller; everything that had finished is in the store.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl StudyError {
+    pub(crate) fn store(path: &Path, error: rusqlite::Error) -> Self {
+        Self::Store {
+            path: path.display().to_string(),
+            why: error.to_string(),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Studies: frozen protocols, run fit by fit into a store that survives anything.
+//!
+//! - [`protocol`]: what a study does, as a checked and hashed TOML file;
+//! - [`builtin`]: the studies that come with the program, the paper's among them;
+//! - [`run`]: from a protocol to records, on any number of threads, in shares, resumed at will;
+//! - [`store`]: the SQLite file, its export and the merging of shares;
+//! - [`progress`]: how far a run is;
+//! - [`status`]: how far a store is;
+//! - [`results`]: means, standard errors and paired differences from a store;
+//! - [`published`]: the numbers that the paper prints;
+//! - [`report`]: tables and figures of a study beside the published numbers.
+//!
+//! Inside, `continuation`, `shortlist` and `searched` are the three ways of fitting; they see a
+//! `trial`'s training and validation samples and write their fits through a `recorder`. Test
+//! samples are behind a door that opens for frozen choices alone.
+
+pub mod builtin;
+pub mod progress;
+pub mod protocol;
+pub mod published;
+pub mod report;
+pub mod results;
+pub mod run;
+pub mod status;
+pub mod store;
+
+mod baseline;
+mod continuation;
+mod error;
+mod grid;
+mod recorder;
+mod searched;
+mod shortlist;
+mod trial;
+
+pub use error::StudyError;
+pub use protocol::{Named, Study};
+pub use shortlist::Screened;
+pub use store::{Shard, Store};

@@ -1,0 +1,523 @@
+//! What a study does, as data: a TOML file, checked and hashed before anything runs.
+//!
+//! A protocol names its cases (data and cap), its seeds and exactly one way of fitting:
+//!
+//! - `[continuation]`: a path of stages, each from where the last ended (F.4.4);
+//! - `[shortlist]`: candidate shapes are screened on development seeds, a few of them are
+//!   fitted again on confirmation seeds (F.4.5 and F.4.6);
+//! - `[search]`: the search of `fit` and `compare`.
+
+mod check;
+mod quick;
+
+use crate::StudyError;
+use loopfit_model::Method;
+use loopfit_search::protocol::{PerIteration, Protocol};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+
+/// A study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// What reports call it.
+    pub title: String,
+    /// What it asks, in a sentence or two.
+    #[serde(default)]
+    pub question: String,
+    /// What a reader must know before drawing conclusions, one sentence or so each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caveats: Vec<String>,
+    /// The file of published numbers to show beside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
+    /// The methods that are compared.
+    #[serde(default = "all_methods")]
+    pub methods: Vec<Method>,
+    /// Seeds of the replications whose test results are reported.
+    pub seeds: Seeds,
+    /// Test splits of tables: every seed is run once on each.
+    #[serde(default = "one_split", skip_serializing_if = "Vec::is_empty")]
+    pub test_splits: Vec<u64>,
+    /// Whether tables are also given to a linear model and a constant.
+    #[serde(default)]
+    pub baselines: bool,
+    /// What the horizontal axis of the curves is called, where cases or stages have a place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub axis: Option<String>,
+    /// Data and caps.
+    pub cases: Vec<Case>,
+    /// A path of stages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuation: Option<Continuation>,
+    /// Development, freeze, confirmation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortlist: Option<Shortlist>,
+    /// Successive halving.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchPlan>,
+    /// What `--quick` makes of it.
+    #[serde(default, skip_serializing_if = "Quick::is_default")]
+    pub quick: Quick,
+}
+
+fn all_methods() -> Vec<Method> {
+    Method::ALL.to_vec()
+}
+
+fn one_split() -> Vec<u64> {
+    vec![1]
+}
+
+/// Consecutive seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seeds {
+    /// The first.
+    pub first: u64,
+    /// How many.
+    pub count: u64,
+}
+
+impl Seeds {
+    /// The seeds themselves.
+    pub fn each(self) -> impl Iterator<Item = u64> {
+        self.first..self.first.saturating_add(self.count)
+    }
+
+    fn last(self) -> u64 {
+        self.first.saturating_add(self.count.saturating_sub(1))
+    }
+
+    fn meets(self, other: Self) -> bool {
+        self.first <= other.last() && other.first <= self.last()
+    }
+}
+
+/// One data set under one cap.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// A short name, different for every case.
+    pub name: String,
+    /// What reports call it; by default its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// `sim:NAME`, `data:NAME` or a file, relative to the protocol.
+    pub data: String,
+    /// The cap B; stages of a continuation have their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<usize>,
+    /// Training observations of a simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train: Option<usize>,
+    /// Validation observations of a simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid: Option<usize>,
+    /// Seeds of the case, if not those of the study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<Seeds>,
+    /// Updates of each method's search, if not those of the study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updates: Option<usize>,
+    /// Cases with the same curve are points of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<String>,
+    /// Where on the axis the case lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<f64>,
+    /// State dimension and iteration count of each method in a continuation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shapes: Option<PathShapes>,
+    /// The target column of a file; none for a density.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// `regression`, `binary`, `multiclass` or `density`, if not inferred.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Consecutive rows of a file that stay in one part of a split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<usize>,
+    /// A column whose equal values stay in one part of a split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Columns that are no inputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<String>,
+    /// The output bound H on the model's scale, if not the default of the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<f64>,
+}
+
+impl Case {
+    /// What reports call it.
+    pub fn title(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.name)
+    }
+
+    /// State dimension and iteration count of a method in a continuation.
+    pub(crate) fn path_shape(&self, method: Method) -> Option<(usize, usize)> {
+        let shapes = self.shapes?;
+        let (q, t) = match method {
+            Method::Single => (shapes.single?, 1),
+            Method::Loop => shapes.looped?.into(),
+            Method::Untied => shapes.untied?.into(),
+        };
+        (q > 0 && t > 0).then_some((q, t))
+    }
+
+    /// The cap, which [`Study::check`] makes sure of where it is needed.
+    pub(crate) fn cap(&self) -> usize {
+        self.budget.unwrap_or(0)
+    }
+}
+
+/// State dimension q, and iteration count T where a method has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathShapes {
+    /// q of Single.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub single: Option<usize>,
+    /// `[q, T]` of Loop; a stage may have another T.
+    #[serde(default, rename = "loop", skip_serializing_if = "Option::is_none")]
+    pub looped: Option<[usize; 2]>,
+    /// `[q, T]` of Untied; fewer blocks where T do not fit the cap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untied: Option<[usize; 2]>,
+}
+
+/// Learning rates and weight decays that are all tried, and the rest of Adam's settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Grid {
+    /// Random starts of a fresh fit.
+    pub starts: usize,
+    /// Initial learning rates.
+    pub learning_rates: Vec<f64>,
+    /// Weight decays.
+    pub weight_decays: Vec<f64>,
+    /// Whether decay is subtracted from the coefficients instead of added to the gradient.
+    pub decoupled: bool,
+    /// Final learning rate as a fraction of the initial one.
+    pub final_rate: f64,
+    /// Samples in a batch.
+    pub batch: usize,
+    /// Updates between validations.
+    pub validate_every: usize,
+    /// Cap on the norm of the gradient.
+    pub gradient_cap: f64,
+    /// Factor on the learning rate of the outgoing weights.
+    pub outgoing_rate: PerIteration,
+    /// Factor on the outgoing weights of a fresh start.
+    pub outgoing_multiplier: PerIteration,
+}
+
+impl Default for Grid {
+    /// The paper's B and T studies (F.4.3).
+    fn default() -> Self {
+        Self {
+            starts: 2,
+            learning_rates: vec![0.001, 0.003],
+            weight_decays: vec![0.0, 0.001],
+            decoupled: false,
+            final_rate: 0.05,
+            batch: 128,
+            validate_every: 200,
+            gradient_cap: 5.0,
+            outgoing_rate: PerIteration {
+                factor: 1.0,
+                power: 1.0,
+            },
+            outgoing_multiplier: PerIteration {
+                factor: 0.05,
+                power: 1.0,
+            },
+        }
+    }
+}
+
+/// A path of stages (F.4.4). The first has every start and setting, each later one every setting
+/// from the best checkpoint of the stage before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Continuation {
+    /// Settings that are tried at every stage.
+    #[serde(default)]
+    pub grid: Grid,
+    /// The stages, in order.
+    pub stages: Vec<PathStage>,
+}
+
+/// One stage of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathStage {
+    /// Training observations.
+    pub train: usize,
+    /// Validation observations.
+    pub valid: usize,
+    /// The cap B.
+    pub budget: usize,
+    /// Iteration count of Loop, if not the case's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<usize>,
+    /// Updates of each fit.
+    pub updates: usize,
+    /// Where on the axis the stage lies; a stage without a place is not reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<f64>,
+}
+
+/// Development on some seeds, confirmation on others (F.4.5, F.4.6).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shortlist {
+    /// Settings that are tried with every shape.
+    #[serde(default)]
+    pub grid: Grid,
+    /// Shapes of Single.
+    #[serde(default)]
+    pub single: Candidates,
+    /// Shapes of Loop.
+    #[serde(default, rename = "loop")]
+    pub looped: Candidates,
+    /// Shapes of Untied.
+    #[serde(default)]
+    pub untied: Candidates,
+    /// How shapes are screened.
+    pub development: Development,
+    /// How the kept ones are fitted.
+    pub confirmation: Rounds,
+    /// Chooses one case among many before confirmation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub screen: Option<Screen>,
+}
+
+/// State dimensions and iteration counts; every pair is tried with the largest width that fits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Candidates {
+    /// State dimensions.
+    pub q: Vec<usize>,
+    /// Iteration counts; Single has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub t: Vec<usize>,
+}
+
+/// How shapes are screened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Development {
+    /// Seeds, none of them a confirmation seed.
+    pub seeds: Seeds,
+    /// Updates of the first round of each fit.
+    pub warm: usize,
+    /// Updates of the second.
+    pub refine: usize,
+    /// Random starts, if not those of the grid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<usize>,
+    /// Shapes of each method that go on to confirmation.
+    pub keep: usize,
+}
+
+impl Development {
+    /// Updates of each fit.
+    pub fn rounds(&self) -> Rounds {
+        Rounds {
+            warm: self.warm,
+            refine: self.refine,
+        }
+    }
+}
+
+/// A fit of two rounds, the second from the best checkpoint of the first with Adam reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rounds {
+    /// Updates of the first.
+    pub warm: usize,
+    /// Updates of the second.
+    pub refine: usize,
+}
+
+/// The eligibility rule of F.4.5: a case goes on if Loop has the smallest mean development error
+/// and wins on enough seeds; of those the one with the largest relative advantage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Screen {
+    /// Caps to cross ...
+    pub budgets: Vec<usize>,
+    /// ... with training sizes.
+    pub trains: Vec<usize>,
+    /// Seeds that Loop must win.
+    pub wins: usize,
+    /// `[B, n]` that is confirmed as well, for comparison with published numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub also: Option<[usize; 2]>,
+}
+
+/// The search of `fit` and `compare` for every case and method.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchPlan {
+    /// Updates of each method's search, the same for all.
+    #[serde(default = "standard")]
+    pub updates: usize,
+    /// Also report the best model at every iteration count that Loop grew through.
+    #[serde(default)]
+    pub fan: bool,
+    /// Shapes, ranges and rules.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// Loop's own, where it differs.
+    #[serde(default, rename = "loop", skip_serializing_if = "Option::is_none")]
+    pub looped: Option<Protocol>,
+}
+
+fn standard() -> usize {
+    loopfit_search::fit::STANDARD
+}
+
+impl SearchPlan {
+    /// The rules of a method.
+    pub(crate) fn of(&self, method: Method) -> &Protocol {
+        match (&self.looped, method) {
+            (Some(own), Method::Loop) => own,
+            _ => &self.protocol,
+        }
+    }
+}
+
+/// A small size of the study that takes the same path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Quick {
+    /// The cases that are kept; all if empty.
+    pub cases: Vec<String>,
+    /// Places of the axis that are kept; all if empty.
+    pub at: Vec<f64>,
+}
+
+impl Quick {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A protocol by its name, ready to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// The name: of a built-in study, or of the file.
+    pub name: String,
+    /// What it does.
+    pub study: Study,
+}
+
+impl Study {
+    /// Reads and checks a protocol file.
+    pub fn read(path: &Path) -> Result<Named, StudyError> {
+        let wrong = |why: String| StudyError::ProtocolFile {
+            name: path.display().to_string(),
+            why,
+        };
+        let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
+        let mut study = Self::parse(&path.display().to_string(), &text)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for case in &mut study.cases {
+            if !case.data.starts_with("sim:") && !case.data.starts_with("data:") {
+                case.data = folder.join(&case.data).display().to_string();
+            }
+        }
+        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned());
+        Ok(Named {
+            name: stem.unwrap_or_else(|| "study".to_string()),
+            study,
+        })
+    }
+
+    /// Parses and checks the text of a protocol; `name` is for messages.
+    pub fn parse(name: &str, text: &str) -> Result<Self, StudyError> {
+        let wrong = |why: String| StudyError::ProtocolFile {
+            name: name.to_string(),
+            why,
+        };
+        let study: Self = toml::from_str(text)
+            .map_err(|e| wrong(loopfit_search::protocol::one_sentence(text, &e)))?;
+        let study = study.expanded();
+        study.check().map_err(wrong)?;
+        Ok(study)
+    }
+
+    /// With the cases that a screen crosses written out.
+    fn expanded(mut self) -> Self {
+        let Some(screen) = self.shortlist.as_ref().and_then(|s| s.screen.as_ref()) else {
+            return self;
+        };
+        if let [case] = &self.cases[..]
+            && case.budget.is_none()
+        {
+            let mut cases = Vec::new();
+            for budget in &screen.budgets {
+                for train in &screen.trains {
+                    cases.push(Case {
+                        name: screened(*budget, *train),
+                        title: Some(format!("{}, B = {budget}, n = {train}", case.title())),
+                        budget: Some(*budget),
+                        train: Some(*train),
+                        valid: case.valid.or(Some(*train)),
+                        ..case.clone()
+                    });
+                }
+            }
+            self.cases = cases;
+        }
+        self
+    }
+
+    /// SHA-256 of the protocol as canonical JSON: comments and the order of entries do not
+    /// count, every value does.
+    pub fn hash(&self) -> String {
+        let digest = Sha256::digest(self.to_json().as_bytes());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The protocol as canonical JSON, which [`Study::from_json`] reads.
+    pub fn to_json(&self) -> String {
+        // Every field has a fixed place, and no map is in a protocol.
+        serde_json::to_string(self)
+            .unwrap_or_else(|e| unreachable!("a protocol is plain data: {e}"))
+    }
+
+    /// Reads what [`Study::to_json`] wrote.
+    pub fn from_json(text: &str) -> Result<Self, StudyError> {
+        serde_json::from_str(text).map_err(|e| StudyError::ProtocolFile {
+            name: "the store's protocol".to_string(),
+            why: e.to_string(),
+        })
+    }
+
+    /// Seeds whose test results are reported for a case.
+    pub(crate) fn seeds_of(&self, case: &Case) -> Seeds {
+        case.seeds.unwrap_or(self.seeds)
+    }
+
+    /// Test splits of a case: simulations have one.
+    pub(crate) fn splits(&self, case: &Case) -> Vec<Option<u64>> {
+        if case.data.starts_with("sim:") {
+            vec![None]
+        } else {
+            self.test_splits.iter().map(|split| Some(*split)).collect()
+        }
+    }
+}
+
+/// Name of a case of a screen.
+pub(crate) fn screened(budget: usize, train: usize) -> String {
+    format!("B{budget}-n{train}")
+}
+
+#[cfg(test)]
+mod tests;

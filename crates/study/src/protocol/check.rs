@@ -1,0 +1,288 @@
+//! What a protocol must be before anything runs.
+
+use super::{Candidates, Case, Grid, Rounds, Seeds, Study};
+use loopfit_model::Method;
+use std::collections::BTreeSet;
+
+/// Most seeds, updates of a fit and observations that a protocol may ask for.
+const MOST_SEEDS: u64 = 1000;
+const MOST_UPDATES: usize = 1_000_000_000;
+const MOST_ROWS: usize = 10_000_000;
+
+impl Study {
+    /// What is wrong with the protocol, if anything, in one sentence.
+    pub fn check(&self) -> Result<(), String> {
+        need(!self.title.trim().is_empty(), "title must not be empty")?;
+        check_seeds("seeds", self.seeds)?;
+        need(!self.methods.is_empty(), "methods must name at least one")?;
+        need(
+            distinct(self.methods.iter()),
+            "methods must not repeat a method",
+        )?;
+        need(
+            !self.test_splits.is_empty() && distinct(self.test_splits.iter()),
+            "test_splits must be one or more different numbers",
+        )?;
+        let ways = [
+            self.continuation.is_some(),
+            self.shortlist.is_some(),
+            self.search.is_some(),
+        ];
+        need(
+            ways.iter().filter(|way| **way).count() == 1,
+            "exactly one of [continuation], [shortlist] and [search] must be there",
+        )?;
+        self.check_cases()?;
+        self.check_continuation()?;
+        self.check_shortlist()?;
+        if let Some(search) = &self.search {
+            need(
+                (loopfit_search::plan::LEAST_UPDATES..=MOST_UPDATES).contains(&search.updates),
+                "search.updates must be at least 32",
+            )?;
+            let protocols = [Some(&search.protocol), search.looped.as_ref()];
+            for protocol in protocols.into_iter().flatten() {
+                protocol.check().map_err(|e| e.to_string())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_continuation(&self) -> Result<(), String> {
+        let Some(continuation) = &self.continuation else {
+            return Ok(());
+        };
+        check_grid("continuation.grid", &continuation.grid)?;
+        need(
+            continuation.stages.iter().any(|stage| stage.at.is_some()),
+            "no stage of the continuation has a place (`at`), so nothing would be reported",
+        )?;
+        for (i, stage) in continuation.stages.iter().enumerate() {
+            let of = |what: &str| format!("stage {} of the continuation: {what}", i + 1);
+            need(
+                (1..=MOST_UPDATES).contains(&stage.updates),
+                of("updates must be at least 1"),
+            )?;
+            let rows = |n| (1..=MOST_ROWS).contains(&n);
+            need(
+                rows(stage.train) && rows(stage.valid),
+                of("train and valid must be at least 1 and at most 10000000"),
+            )?;
+            need(
+                stage.iterations != Some(0),
+                of("iterations must be at least 1"),
+            )?;
+            need(
+                stage.at.is_none_or(is_positive),
+                of("`at` must be a positive number"),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn check_shortlist(&self) -> Result<(), String> {
+        let Some(shortlist) = &self.shortlist else {
+            return Ok(());
+        };
+        check_grid("shortlist.grid", &shortlist.grid)?;
+        let development = &shortlist.development;
+        check_seeds("shortlist.development.seeds", development.seeds)?;
+        let meets = |case: &Case| development.seeds.meets(self.seeds_of(case));
+        need(
+            !self.cases.iter().any(meets),
+            "development and confirmation must not share a seed",
+        )?;
+        check_rounds("shortlist.development", development.rounds())?;
+        check_rounds("shortlist.confirmation", shortlist.confirmation)?;
+        need(
+            development.keep > 0,
+            "shortlist.development.keep must be at least 1",
+        )?;
+        need(
+            development.starts != Some(0),
+            "shortlist.development.starts must be at least 1",
+        )?;
+        for method in &self.methods {
+            let (name, candidates) = match method {
+                Method::Single => ("shortlist.single", &shortlist.single),
+                Method::Loop => ("shortlist.loop", &shortlist.looped),
+                Method::Untied => ("shortlist.untied", &shortlist.untied),
+            };
+            check_candidates(name, candidates, *method)?;
+        }
+        if let Some(screen) = &shortlist.screen {
+            need(
+                !screen.budgets.is_empty() && !screen.trains.is_empty(),
+                "shortlist.screen needs at least one cap and one training size",
+            )?;
+            need(
+                self.methods.contains(&Method::Loop) && self.methods.len() > 1,
+                "shortlist.screen compares Loop with other methods, which must be there",
+            )?;
+        }
+        Ok(())
+    }
+
+    fn check_cases(&self) -> Result<(), String> {
+        need(
+            !self.cases.is_empty(),
+            "there must be at least one of [[cases]]",
+        )?;
+        need(
+            distinct(self.cases.iter().map(|case| &case.name)),
+            "every case needs its own name",
+        )?;
+        for case in &self.cases {
+            let of = |what: &str| format!("case `{}`: {what}", case.name);
+            let simple = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
+            need(
+                !case.name.is_empty() && case.name.chars().all(simple),
+                of("a name has letters, digits and -_.+ alone"),
+            )?;
+            if let Some(seeds) = case.seeds {
+                check_seeds(&of("seeds"), seeds)?;
+            }
+            let path = self.continuation.is_some();
+            need(
+                path || case.budget.is_some_and(|b| b > 0),
+                of("it needs a cap (budget = ...)"),
+            )?;
+            let simulated = case.data.starts_with("sim:");
+            need(
+                simulated || (case.train.is_none() && case.valid.is_none()),
+                of("train and valid are for simulations; a table is split 60/20/20 by groups"),
+            )?;
+            need(
+                !simulated || (case.target.is_none() && case.task.is_none()),
+                of("target and task are for tables"),
+            )?;
+            need(
+                !simulated || path || (case.train.is_some() && case.valid.is_some()),
+                of("a simulation needs train = ... and valid = ..."),
+            )?;
+            for n in [case.train, case.valid].into_iter().flatten() {
+                need(
+                    (1..=MOST_ROWS).contains(&n),
+                    of("train and valid must be at least 1 and at most 10000000"),
+                )?;
+            }
+            need(
+                case.at.is_none_or(is_positive),
+                of("`at` must be a positive number"),
+            )?;
+            need(
+                case.bound.is_none_or(is_positive),
+                of("bound must be a positive number"),
+            )?;
+            need(
+                case.updates
+                    .is_none_or(|u| (32..=MOST_UPDATES).contains(&u)),
+                of("updates must be at least 32"),
+            )?;
+            if path {
+                need(
+                    simulated,
+                    of("a continuation needs a simulation (sim:NAME)"),
+                )?;
+                let given = |method: &Method| case.path_shape(*method).is_some();
+                need(
+                    self.methods.iter().all(given),
+                    of(
+                        "a continuation needs shapes = { single = q, loop = [q, T], untied = [q, T] }",
+                    ),
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn need(good: bool, otherwise: impl Into<String>) -> Result<(), String> {
+    if good { Ok(()) } else { Err(otherwise.into()) }
+}
+
+fn is_positive(v: f64) -> bool {
+    v.is_finite() && v > 0.0
+}
+
+fn distinct<T: Ord>(mut items: impl Iterator<Item = T>) -> bool {
+    let mut seen = BTreeSet::new();
+    items.all(|item| seen.insert(item))
+}
+
+fn check_seeds(name: &str, seeds: Seeds) -> Result<(), String> {
+    need(
+        (1..=MOST_SEEDS).contains(&seeds.count)
+            && seeds.first.checked_add(seeds.count).is_some()
+            && i64::try_from(seeds.last()).is_ok(),
+        format!("{name} must be 1 to {MOST_SEEDS} numbers below 2^63"),
+    )
+}
+
+fn check_rounds(name: &str, rounds: Rounds) -> Result<(), String> {
+    let good = |updates| (1..=MOST_UPDATES).contains(&updates);
+    need(
+        good(rounds.warm) && good(rounds.refine),
+        format!("{name}: warm and refine must be at least 1"),
+    )
+}
+
+fn check_candidates(name: &str, candidates: &Candidates, method: Method) -> Result<(), String> {
+    let positive = |list: &[usize]| !list.is_empty() && list.iter().all(|v| *v > 0);
+    need(
+        positive(&candidates.q),
+        format!("{name}.q must be positive numbers"),
+    )?;
+    match method {
+        Method::Single => need(
+            candidates.t.is_empty(),
+            format!("{name}.t must not be there: Single has one iteration"),
+        ),
+        _ => need(
+            positive(&candidates.t),
+            format!("{name}.t must be positive numbers"),
+        ),
+    }
+}
+
+fn check_grid(name: &str, grid: &Grid) -> Result<(), String> {
+    let of = |what: &str| format!("{name}.{what}");
+    need(grid.starts > 0, of("starts must be at least 1"))?;
+    need(
+        !grid.learning_rates.is_empty() && grid.learning_rates.iter().all(|v| is_positive(*v)),
+        of("learning_rates must be positive numbers"),
+    )?;
+    need(
+        !grid.weight_decays.is_empty()
+            && grid
+                .weight_decays
+                .iter()
+                .all(|v| v.is_finite() && *v >= 0.0),
+        of("weight_decays must be numbers from zero up"),
+    )?;
+    need(
+        (0.0..=1.0).contains(&grid.final_rate),
+        of("final_rate must be between 0 and 1"),
+    )?;
+    need(grid.batch > 0, of("batch must be at least 1"))?;
+    need(
+        grid.validate_every > 0,
+        of("validate_every must be at least 1"),
+    )?;
+    need(
+        is_positive(grid.gradient_cap),
+        of("gradient_cap must be positive"),
+    )?;
+    for (what, per) in [
+        ("outgoing_rate", grid.outgoing_rate),
+        ("outgoing_multiplier", grid.outgoing_multiplier),
+    ] {
+        need(
+            is_positive(per.factor) && per.power.is_finite(),
+            of(&format!(
+                "{what} needs a positive factor and a finite power"
+            )),
+        )?;
+    }
+    Ok(())
+}

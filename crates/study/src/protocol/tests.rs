@@ -1,0 +1,152 @@
+use super::*;
+use crate::builtin;
+
+const SMALL: &str = r#"
+title = "Small"
+seeds = { first = 1, count = 2 }
+[[cases]]
+name = "bumps"
+data = "sim:bumps"
+budget = 64
+train = 64
+valid = 32
+[search]
+updates = 320
+"#;
+
+fn wrong(change: impl FnOnce(&str) -> String) -> String {
+    Study::parse("small.toml", &change(SMALL))
+        .unwrap_err()
+        .to_string()
+}
+
+/// A frozen protocol does not change unnoticed: whoever changes one changes its line here.
+#[test]
+fn built_in_protocols_are_frozen() {
+    let hashes: Vec<String> = builtin::names()
+        .into_iter()
+        .map(|name| {
+            let named = builtin::find(name).unwrap().remove(0);
+            format!("{name} {}", &named.study.hash()[..12])
+        })
+        .collect();
+    assert_eq!(hashes.join("\n"), FROZEN.trim());
+}
+
+const FROZEN: &str = "
+x
+";
+
+#[test]
+fn every_built_in_study_has_a_quick_size_that_makes_sense() {
+    for name in builtin::names() {
+        let named = builtin::find(name).unwrap().remove(0);
+        let quick = named.study.clone().quick();
+        assert_eq!(quick.check(), Ok(()), "{name}");
+        assert!(!quick.cases.is_empty(), "{name}");
+        assert_ne!(quick.hash(), named.study.hash());
+        // The same way of fitting, much less of it.
+        let work = |s: &Study| crate::run::total(s, crate::Shard::WHOLE);
+        assert!(
+            work(&quick).updates * 50 < work(&named.study).updates,
+            "{name}"
+        );
+    }
+    for (group, members) in builtin::groups() {
+        assert_eq!(builtin::find(group).unwrap().len(), members.len());
+    }
+    assert!(
+        builtin::find("papers")
+            .unwrap_err()
+            .to_string()
+            .contains("cap-path")
+    );
+}
+
+#[test]
+fn a_protocol_survives_json_and_comments_do_not_count() {
+    let study = Study::parse("a", SMALL).unwrap();
+    assert_eq!(Study::from_json(&study.to_json()).unwrap(), study);
+    let commented = format!("# a comment\n{SMALL}");
+    assert_eq!(Study::parse("b", &commented).unwrap().hash(), study.hash());
+    let other = SMALL.replace("count = 2", "count = 3");
+    assert_ne!(Study::parse("c", &other).unwrap().hash(), study.hash());
+}
+
+#[test]
+fn wrong_protocols_are_refused_in_one_sentence() {
+    for (change, says) in [
+        (("seeds = {", "sedes = {"), "line 3"),
+        (("count = 2", "count = 0"), "seeds must be 1 to 1000"),
+        (("name = \"bumps\"", "name = \"a b\""), "letters, digits"),
+        (("budget = 64", ""), "needs a cap"),
+        (("train = 64", ""), "needs train"),
+        (("updates = 320", "updates = 3"), "at least 32"),
+        (("[search]", "[continuation]"), "line"),
+        (
+            ("data = \"sim:bumps\"", "data = \"x.csv\""),
+            "for simulations",
+        ),
+    ] {
+        let message = wrong(|text| text.replace(change.0, change.1));
+        assert!(message.contains(says), "{change:?}: {message}");
+        assert!(!message.contains('\n'), "{message}");
+    }
+    let two = wrong(|text| format!("{text}\n[continuation]\nstages = []\n"));
+    assert!(two.contains("exactly one"), "{two}");
+}
+
+#[test]
+fn development_and_confirmation_share_no_seed() {
+    let text = builtin::text("ebm").unwrap();
+    let shared = text.replace("first = 9000, count = 3", "first = 9099, count = 3");
+    let message = Study::parse("ebm", &shared).unwrap_err().to_string();
+    assert!(message.contains("must not share a seed"), "{message}");
+}
+
+#[test]
+fn a_screen_crosses_caps_and_sizes() {
+    let ebm = builtin::find("ebm").unwrap().remove(0).study;
+    assert_eq!(ebm.cases.len(), 12);
+    let case = ebm.cases.iter().find(|c| c.name == "B160-n2048").unwrap();
+    assert_eq!(
+        (case.budget, case.train, case.valid),
+        (Some(160), Some(2048), Some(2048))
+    );
+}
+
+/// The shapes of the cap-128 stage are those that the paper froze, with its counts.
+#[test]
+fn paths_have_the_published_shapes() {
+    use crate::published::Published;
+    for (study, file) in [
+        ("cap-path", "simulations"),
+        ("sample-size-path", "simulations"),
+        ("iteration-path", "iterations"),
+    ] {
+        let named = builtin::find(study).unwrap().remove(0);
+        for row in Published::find(file).unwrap().configurations {
+            if row.study != study {
+                continue;
+            }
+            let case = named
+                .study
+                .cases
+                .iter()
+                .find(|c| c.data == row.data)
+                .unwrap();
+            for (method, printed) in [
+                (Method::Single, row.single),
+                (Method::Loop, row.looped),
+                (Method::Untied, row.untied),
+            ] {
+                let Some([q, _, t, _]) = printed else {
+                    continue;
+                };
+                let (own_q, own_t) = case.path_shape(method).unwrap();
+                assert_eq!(own_q, q, "{study} {} {method}", row.data);
+                assert!(t == 0 || own_t == t, "{study} {} {method}", row.data);
+            }
+        }
+    }
+}

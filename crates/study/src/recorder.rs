@@ -1,0 +1,182 @@
+//! Runs the fits of a task, each once: what the store has is not run again.
+
+use crate::StudyError;
+use crate::progress::Progress;
+use crate::store::Store;
+use loopfit_data::Samples;
+use loopfit_engine::{Control, Engine, FitOutcome, FitSpec, Start, Stop};
+use loopfit_search::SearchError;
+use loopfit_search::halving::{Entry, Fits};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What runs fits and where they are kept.
+#[derive(Clone, Copy)]
+pub(crate) struct Workshop<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) control: &'a Control,
+    pub(crate) store: &'a Store,
+    pub(crate) progress: &'a Progress,
+    /// Name of the study.
+    pub(crate) study: &'a str,
+}
+
+/// The fits of one task.
+pub(crate) struct Recorder<'a> {
+    workshop: Workshop<'a>,
+    task: &'a str,
+    /// Hashes of samples that were seen, by their place in memory.
+    hashes: Mutex<Vec<(Arc<Samples>, String)>>,
+}
+
+/// A fit and its name in the task.
+pub(crate) struct Job {
+    pub(crate) name: String,
+    pub(crate) spec: FitSpec,
+}
+
+impl<'a> Recorder<'a> {
+    pub(crate) fn new(workshop: Workshop<'a>, task: &'a str) -> Self {
+        Self {
+            workshop,
+            task,
+            hashes: Mutex::default(),
+        }
+    }
+
+    /// Outcomes in the order of the jobs.
+    pub(crate) fn run(&self, jobs: &[Job]) -> Result<Vec<FitOutcome>, StudyError> {
+        let w = self.workshop;
+        let mut outcomes: Vec<Option<FitOutcome>> = Vec::with_capacity(jobs.len());
+        let mut missing: Vec<(usize, String)> = Vec::new();
+        for (i, job) in jobs.iter().enumerate() {
+            let spec = self.describe(&job.spec);
+            let stored = w.store.fit(w.study, self.task, &job.name)?;
+            if let Some(stored) = &stored {
+                if stored.spec != spec {
+                    return Err(StudyError::Changed {
+                        path: w.store.path().display().to_string(),
+                        fit: format!("{} {}", self.task, job.name),
+                    });
+                }
+                w.progress.found(stored.outcome.updates);
+            } else {
+                missing.push((i, spec));
+            }
+            outcomes.push(stored.map(|s| s.outcome));
+        }
+        let specs: Vec<FitSpec> = missing.iter().map(|(i, _)| jobs[*i].spec.clone()).collect();
+        let failed: Mutex<Option<StudyError>> = Mutex::new(None);
+        let finished = |at: usize, outcome: &FitOutcome| {
+            if outcome.stop == Stop::Interrupted {
+                return;
+            }
+            let (i, spec) = &missing[at];
+            let method = jobs[*i].spec.network.tying().method();
+            let name = &jobs[*i].name;
+            match w
+                .store
+                .put_fit(w.study, self.task, name, method, spec, outcome)
+            {
+                Ok(()) => w.progress.ran(outcome.updates),
+                Err(error) => {
+                    // A store that cannot be written to ends the run.
+                    w.control.interrupt();
+                    let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                    failed.get_or_insert(error);
+                }
+            }
+        };
+        let ran = w
+            .engine
+            .run(&specs, w.control, finished)
+            .map_err(|e| StudyError::Search {
+                of: self.task.to_string(),
+                why: e.into(),
+            })?;
+        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        if w.control.is_stopped() {
+            return Err(StudyError::Interrupted);
+        }
+        for ((i, _), outcome) in missing.iter().zip(ran) {
+            outcomes[*i] = Some(outcome);
+        }
+        Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    /// All that a fit depends on, as canonical JSON; samples and given coefficients by hash.
+    fn describe(&self, spec: &FitSpec) -> String {
+        let start = match &spec.start {
+            Start::Fresh {
+                outgoing_multiplier,
+            } => json!({ "fresh": { "outgoing_multiplier": outgoing_multiplier } }),
+            Start::Given(parameters) => {
+                let values = parameters.values().iter();
+                let bytes: Vec<u8> = values.flat_map(|v| v.to_le_bytes()).collect();
+                json!({ "given": hex(&Sha256::digest(&bytes)) })
+            }
+        };
+        json!({
+            "network": spec.network,
+            "likelihood": spec.likelihood,
+            "bounds": spec.bounds,
+            "train": self.hash(&spec.train),
+            "valid": self.hash(&spec.valid),
+            "start": start,
+            "stages": spec.stages,
+            "stream": format!("{:016x}", spec.stream.key()),
+        })
+        .to_string()
+    }
+
+    fn hash(&self, samples: &Arc<Samples>) -> String {
+        let mut hashes = self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, hash)) = hashes.iter().find(|(seen, _)| Arc::ptr_eq(seen, samples)) {
+            return hash.clone();
+        }
+        let hash = samples.hash();
+        hashes.push((samples.clone(), hash.clone()));
+        hash
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The fits of one search, under the name of its method.
+pub(crate) struct SearchFits<'a> {
+    pub(crate) recorder: &'a Recorder<'a>,
+    pub(crate) method: &'static str,
+}
+
+impl SearchFits<'_> {
+    /// The name of a fit in its task.
+    pub(crate) fn name(&self, rung: usize, setting: usize) -> String {
+        format!("{}/round-{}/start-{setting:03}", self.method, rung + 1)
+    }
+}
+
+impl Fits for SearchFits<'_> {
+    fn run(&self, entries: Vec<Entry>) -> Result<Vec<FitOutcome>, SearchError> {
+        let jobs: Vec<Job> = entries
+            .into_iter()
+            .map(|entry| Job {
+                name: self.name(entry.rung, entry.setting),
+                spec: entry.spec,
+            })
+            .collect();
+        self.recorder.run(&jobs).map_err(|error| match error {
+            StudyError::Interrupted => SearchError::Interrupted,
+            StudyError::Search { why, .. } => why,
+            other => SearchError::Fits(Box::new(other)),
+        })
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.recorder.workshop.control.is_stopped()
+    }
+}

@@ -1,0 +1,82 @@
+//! Tables and figures of a study beside the published numbers.
+
+mod density;
+mod figures;
+mod tables;
+mod trend;
+
+use crate::StudyError;
+use crate::protocol::Named;
+use crate::published::Published;
+use crate::results::{Results, read};
+use crate::store::{Store, short};
+use loopfit_report::{Block, Document};
+
+/// The report of a study in a store. Where the store also has the paper's protocol on the same
+/// data, seeds and splits, the two are compared.
+pub fn report(store: &Store, named: &Named) -> Result<Document, StudyError> {
+    let results = read(store, named)?;
+    let published = match &named.study.published {
+        Some(name) => Published::find(name)?,
+        None => Published::default(),
+    };
+    let mut blocks = opening(&results);
+    if results.points.is_empty() {
+        blocks.push(Block::Text(
+            "No replication is finished yet; go on with `loopfit study run`.".to_string(),
+        ));
+    } else {
+        blocks.extend(tables::screen(&results));
+        blocks.extend(figures::curves(&results));
+        blocks.extend(trend::section(&results));
+        blocks.extend(tables::means(&results, &published));
+        blocks.extend(tables::differences(&results, &published));
+        blocks.extend(tables::falls(&results, &published));
+        blocks.extend(tables::splits(&results));
+        for other in store.studies()? {
+            if other.name != named.name {
+                blocks.extend(tables::against(&results, &read(store, &other)?));
+            }
+        }
+        blocks.extend(density::section(store, &results)?);
+        blocks.extend(figures::pairs(&results, &published));
+    }
+    blocks.extend(tables::costs(&results));
+    if !named.study.caveats.is_empty() {
+        blocks.push(Block::Heading("What to keep in mind".to_string()));
+        blocks.push(Block::Bullets(named.study.caveats.clone()));
+    }
+    blocks.extend(tables::each_seed(&results));
+    Ok(Document {
+        title: named.study.title.clone(),
+        subtitle: named.study.question.clone(),
+        blocks,
+    })
+}
+
+/// What was run, and how much of it.
+fn opening(results: &Results) -> Vec<Block> {
+    let study = &results.study;
+    let seeds = study.seeds;
+    let (done, all) = results.tasks;
+    let mut text = format!(
+        "Protocol {} ({}), seeds {} to {}.",
+        results.name,
+        short(&study.hash()),
+        seeds.first,
+        seeds.first + seeds.count - 1
+    );
+    if let Some(list) = &study.shortlist {
+        let own = list.development.seeds;
+        text += &format!(
+            " Development on seeds {} to {}.",
+            own.first,
+            own.first + own.count - 1
+        );
+    }
+    if done < all {
+        text += &format!(" NOT COMPLETE: {done} of {all} replications are finished.");
+    }
+    text += " Means with standard errors over seeds in parentheses; lower is better.";
+    vec![Block::Text(text)]
+}

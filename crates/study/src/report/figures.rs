@@ -1,0 +1,183 @@
+//! Curves along an axis and paired plots.
+
+use super::tables::{capitalised, point_name};
+use crate::published::Published;
+use crate::results::{Entry, Point, Results};
+use loopfit_model::Method;
+use loopfit_report::Block;
+use loopfit_report::figure::{self, Curve, Curves, PairPanel, Pairs, Panel, Scale};
+
+/// The panel that a point belongs to: its curve, or its case.
+pub(super) fn panel_of(point: &Point) -> &str {
+    point.case.curve.as_deref().unwrap_or(&point.case.name)
+}
+
+/// The points with a place, panel by panel and in the order of the axis.
+pub(super) fn panels(results: &Results) -> Vec<Vec<&Point>> {
+    let mut panels: Vec<Vec<&Point>> = Vec::new();
+    for point in results.points.iter().filter(|p| p.at.is_some()) {
+        let same =
+            |p: &&mut Vec<&Point>| panel_of(p[0]) == panel_of(point) && p[0].metric == point.metric;
+        match panels.iter_mut().find(same) {
+            Some(panel) => panel.push(point),
+            None => panels.push(vec![point]),
+        }
+    }
+    for panel in &mut panels {
+        panel.sort_by(|a, b| a.at.unwrap_or(0.0).total_cmp(&b.at.unwrap_or(0.0)));
+    }
+    panels
+}
+
+/// The number of an entry's colour.
+fn color(key: &str, fan: usize) -> usize {
+    match key {
+        "single" => 0,
+        "loop" => 1,
+        "untied" => 2,
+        "linear" => 3,
+        "constant" => 4,
+        _ => 10 + fan.min(5),
+    }
+}
+
+/// Mean and one standard error; for a study of medians the median and the quartiles.
+fn centre(entry: &Entry, medians: bool) -> (f64, f64, f64) {
+    if medians {
+        let mut sorted = entry.numbers();
+        sorted.sort_by(f64::total_cmp);
+        let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize];
+        return (entry.median(), at(0.25), at(0.75));
+    }
+    let (mean, se) = (entry.mean(), entry.se().unwrap_or(0.0));
+    (mean, mean - se, mean + se)
+}
+
+/// One panel for each curve.
+pub(super) fn curves(results: &Results) -> Vec<Block> {
+    let panels = panels(results);
+    let medians = results.points.iter().any(|p| p.case.curve.is_some());
+    let drawn: Vec<Panel> = panels
+        .iter()
+        .filter(|points| points.len() > 1)
+        .map(|points| panel(results, points, medians))
+        .collect();
+    if drawn.is_empty() {
+        return Vec::new();
+    }
+    let what = if medians {
+        "Medians; shading from the lower to the upper quartile"
+    } else {
+        "Means; shading shows one standard error"
+    };
+    let figure = Curves {
+        title: results.study.title.clone(),
+        panels: drawn,
+    };
+    vec![Block::Figure {
+        name: format!("{}-curves", results.name),
+        caption: format!("{what}, dots are seeds. Both axes are logarithmic."),
+        svg: figure.to_svg(),
+    }]
+}
+
+fn panel(results: &Results, points: &[&Point], medians: bool) -> Panel {
+    let first = points[0];
+    let title = first.case.curve.as_deref().unwrap_or(first.case.title());
+    let mut keys: Vec<(&str, &str)> = Vec::new();
+    for entry in points.iter().flat_map(|p| &p.entries) {
+        let key = (entry.key.as_str(), entry.label.as_str());
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    let fans: Vec<&str> = keys
+        .iter()
+        .map(|(k, _)| *k)
+        .filter(|k| k.contains("-T"))
+        .collect();
+    let curves = keys.iter().map(|(key, label)| {
+        let fan = fans.iter().position(|k| k == key);
+        let points = points.iter().filter_map(|point| {
+            let entry = point.entry(key)?;
+            let (centre, low, high) = centre(entry, medians);
+            Some(figure::Point {
+                x: point.at?,
+                centre,
+                low,
+                high,
+                values: if fan.is_none() {
+                    entry.numbers()
+                } else {
+                    Vec::new()
+                },
+            })
+        });
+        Curve {
+            name: label.to_string(),
+            color: color(key, fan.unwrap_or(0)),
+            dashed: fan.is_some(),
+            points: points.collect(),
+        }
+    });
+    // The fan lies behind the methods.
+    let mut curves: Vec<Curve> = curves.collect();
+    curves.sort_by_key(|curve| !curve.dashed);
+    Panel {
+        title: title.to_string(),
+        x_label: results.study.axis.clone().unwrap_or_default(),
+        y_label: capitalised(&first.metric),
+        x_scale: Scale::Log,
+        y_scale: Scale::Log,
+        curves,
+        levels: Vec::new(),
+    }
+}
+
+/// Every seed of every method, with the published means.
+pub(super) fn pairs(results: &Results, published: &Published) -> Vec<Block> {
+    let with_numbers = |p: &&Point| {
+        p.at.is_none()
+            || published
+                .means(&p.case.data, p.budget, p.case.train, &p.metric)
+                .is_some()
+    };
+    let panels: Vec<PairPanel> = results
+        .points
+        .iter()
+        .filter(with_numbers)
+        .filter(|p| p.methods().count() > 1)
+        .map(|point| {
+            let row = published.means(
+                &point.case.data,
+                point.budget,
+                point.case.train,
+                &point.metric,
+            );
+            let methods: Vec<(Method, &Entry)> = point.methods().collect();
+            PairPanel {
+                title: point_name(results, point),
+                metric: capitalised(&point.metric),
+                published: methods.iter().map(|(m, _)| row?.of(*m)).collect(),
+                methods: methods
+                    .into_iter()
+                    .map(|(m, e)| (m.to_string(), color(m.key(), 0), e.numbers()))
+                    .collect(),
+            }
+        })
+        .collect();
+    if panels.is_empty() {
+        return Vec::new();
+    }
+    let figure = Pairs {
+        title: format!("{}: every seed", results.study.title),
+        panels,
+    };
+    vec![Block::Figure {
+        name: format!("{}-pairs", results.name),
+        caption: "Every line is one seed (and test split); dots beside are means with one standard error, \
+                  diamonds the published ones."
+            .to_string(),
+        svg: figure.to_svg(),
+    }]
+}

@@ -1,0 +1,469 @@
+//! Ours beside theirs, in numbers.
+
+use crate::published::{Published, Row};
+use crate::results::{Entry, Point, Results};
+use loopfit_model::{Method, Network};
+use loopfit_report::number::{self, Exponent, mean_se};
+use loopfit_report::statistics::{standard_error, standard_error_difference};
+use loopfit_report::{Align, Block, Cell, Table};
+use std::collections::BTreeMap;
+
+/// The published row about a point.
+fn published_means<'a>(published: &'a Published, point: &Point) -> Option<&'a Row> {
+    let (case, metric) = (&point.case, &point.metric);
+    published.means(&case.data, point.budget, case.train, metric)
+}
+
+/// How a point is called in the first column.
+pub(super) fn point_name(results: &Results, point: &Point) -> String {
+    let title = point.case.title();
+    match (point.at, &results.study.axis) {
+        (Some(at), Some(axis)) => format!("{title}, {axis} = {at}"),
+        _ => title.to_string(),
+    }
+}
+
+/// `0.62 (0.05)` on the scale of a point.
+fn scale(point: &Point) -> Exponent {
+    Exponent::of(point.methods().map(|(_, entry)| entry.mean()))
+}
+
+/// Means of all methods, medians, wins, the typical shape; published means where there are some.
+pub(super) fn means(results: &Results, published: &Published) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading("Results".to_string())];
+    let mut metrics: Vec<&str> = results.points.iter().map(|p| p.metric.as_str()).collect();
+    metrics.dedup();
+    metrics.sort_unstable();
+    metrics.dedup();
+    for metric in metrics {
+        let points: Vec<&Point> = results
+            .points
+            .iter()
+            .filter(|p| p.metric == metric)
+            .collect();
+        blocks.push(means_of(results, published, metric, &points));
+    }
+    blocks
+}
+
+fn means_of(results: &Results, published: &Published, metric: &str, points: &[&Point]) -> Block {
+    let theirs = points
+        .iter()
+        .any(|p| published_means(published, p).is_some());
+    let mut columns = vec![
+        ("", Align::Left),
+        ("B", Align::Right),
+        ("method", Align::Left),
+        ("mean (SE)", Align::Right),
+        ("median", Align::Right),
+        ("lowest on", Align::Right),
+        ("typical shape", Align::Left),
+    ];
+    if theirs {
+        columns.push(("paper", Align::Right));
+        columns.push(("difference in SE", Align::Right));
+    }
+    let mut table = Table::new(columns);
+    for point in points {
+        let row = published_means(published, point);
+        let best = point.best();
+        let exponent = scale(point);
+        for entry in &point.entries {
+            let method = Method::ALL.into_iter().find(|m| m.key() == entry.key);
+            let is_best = method.is_some() && method == best;
+            let wins = method.map_or(String::new(), |m| {
+                format!("{}/{}", point.wins(m), entry.values.len())
+            });
+            let mut cells = vec![
+                Cell::from(point_name(results, point)),
+                Cell::from(number::integer(point.budget as u64)),
+                Cell::marked(entry.label.clone(), is_best),
+                Cell::marked(mean_se(entry.mean(), entry.se(), exponent), is_best),
+                Cell::from(number::value(entry.median(), 3, exponent)),
+                Cell::from(wins),
+                Cell::from(typical(entry)),
+            ];
+            if theirs {
+                let pair = method.and_then(|m| row?.of(m));
+                cells.push(Cell::from(
+                    pair.map_or(String::new(), |(m, se)| mean_se(m, Some(se), exponent)),
+                ));
+                let ours = entry.se().map(|se| (entry.mean(), se));
+                let apart = ours.zip(pair).map(|(o, t)| standard_error_difference(o, t));
+                cells.push(Cell::from(apart.map_or(String::new(), signed)));
+            }
+            table.push(cells);
+        }
+    }
+    let beside = match theirs {
+        true => format!(
+            " Paper: {}. A difference beyond \u{b1}2 standard errors is more than the seeds explain.",
+            published.source
+        ),
+        false => String::new(),
+    };
+    Block::Table {
+        caption: format!("{}, lower is better.{beside}", capitalised(metric)),
+        table,
+    }
+}
+
+/// `+1.3`.
+fn signed(value: f64) -> String {
+    if value.is_nan() {
+        return number::ABSENT.to_string();
+    }
+    let sign = if value < 0.0 { "\u{2212}" } else { "+" };
+    format!("{sign}{}", number::fixed(value.abs(), 1))
+}
+
+fn percent(ratio: f64) -> String {
+    format!("{}%", signed(100.0 * (ratio - 1.0)))
+}
+
+pub(super) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_uppercase().collect::<String>());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+/// The shape that was selected most often.
+fn typical(entry: &Entry) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for network in entry.values.iter().filter_map(|v| v.network.as_ref()) {
+        *counts.entry(shape(network)).or_default() += 1;
+    }
+    let most = counts.iter().max_by_key(|(_, count)| **count);
+    let of = entry.values.len();
+    match most {
+        Some((shape, count)) if *count == of => shape.clone(),
+        Some((shape, count)) => format!("{shape} ({count}/{of})"),
+        None => String::new(),
+    }
+}
+
+fn shape(network: &Network) -> String {
+    let (q, r, t) = (network.q(), network.r(), network.tying().iterations());
+    format!("q={q} r={r} T={t} P={}", network.count())
+}
+
+/// Loop minus every other method, seed by seed.
+pub(super) fn differences(results: &Results, published: &Published) -> Vec<Block> {
+    let mut table = Table::new([
+        ("", Align::Left),
+        ("metric", Align::Left),
+        ("difference", Align::Left),
+        ("mean (SE)", Align::Right),
+        ("Loop lower on", Align::Right),
+        ("paper", Align::Right),
+    ]);
+    for point in &results.points {
+        let Some(looped) = point.entry(Method::Loop.key()) else {
+            continue;
+        };
+        let case = &point.case;
+        let row = published.differences(&case.data, point.budget, case.train, &point.metric);
+        for method in [Method::Single, Method::Untied] {
+            let Some(other) = point.entry(method.key()) else {
+                continue;
+            };
+            let paired = looped.minus(other);
+            let exponent = Exponent::of([paired.mean()]);
+            let wins = paired.values.iter().filter(|v| v.value < 0.0).count();
+            let theirs = row.and_then(|row| row.of(method));
+            table.push([
+                point_name(results, point),
+                point.metric.clone(),
+                paired.label.clone(),
+                mean_se(paired.mean(), paired.se(), exponent),
+                format!("{wins}/{}", paired.values.len()),
+                theirs.map_or(String::new(), |(m, se)| mean_se(m, Some(se), exponent)),
+            ]);
+        }
+    }
+    if table.is_empty() {
+        return Vec::new();
+    }
+    vec![Block::Table {
+        caption: "Paired differences on the same data; negative values favour Loop.".to_string(),
+        table,
+    }]
+}
+
+/// By how much Loop's mean falls along the axis, beside what the paper says.
+pub(super) fn falls(results: &Results, published: &Published) -> Vec<Block> {
+    let mut table = Table::new([
+        ("", Align::Left),
+        ("from", Align::Right),
+        ("to", Align::Right),
+        ("fall of Loop's mean", Align::Right),
+        ("paper", Align::Right),
+    ]);
+    for fall in &published.falls {
+        let mean_at = |at: f64| {
+            let mut points = results.points.iter();
+            let point = points.find(|p| p.case.data == fall.data && p.at == Some(at))?;
+            Some((point.case.title(), point.entry(Method::Loop.key())?.mean()))
+        };
+        if let (Some((title, first)), Some((_, last))) = (mean_at(fall.from), mean_at(fall.to)) {
+            table.push([
+                title.to_string(),
+                fall.from.to_string(),
+                fall.to.to_string(),
+                format!("{}%", number::fixed(100.0 * (1.0 - last / first), 1)),
+                format!("{}%", number::fixed(fall.percent, 1)),
+            ]);
+        }
+    }
+    if table.is_empty() {
+        return Vec::new();
+    }
+    let caption = "How much the mean error falls from one end of the axis to the other.";
+    vec![Block::Table {
+        caption: caption.to_string(),
+        table,
+    }]
+}
+
+/// Means on every test split, and how far the splits are apart.
+pub(super) fn splits(results: &Results) -> Vec<Block> {
+    let with_splits = |p: &&Point| p.entries.iter().any(|e| e.splits().len() > 1);
+    let points: Vec<&Point> = results.points.iter().filter(with_splits).collect();
+    let Some(first) = points.first().and_then(|p| p.entries.first()) else {
+        return Vec::new();
+    };
+    let splits = first.splits();
+    let mut columns = vec![
+        ("".to_string(), Align::Left),
+        ("method".to_string(), Align::Left),
+    ];
+    columns.extend(
+        splits
+            .iter()
+            .map(|split| (format!("split {}", split.unwrap_or(0)), Align::Right)),
+    );
+    columns.push(("SD between splits".to_string(), Align::Right));
+    columns.push(("SD / SE".to_string(), Align::Right));
+    let mut table = Table::new(columns);
+    for point in points {
+        let exponent = scale(point);
+        for entry in &point.entries {
+            let mut cells = vec![point.case.title().to_string(), entry.label.clone()];
+            for split in &splits {
+                let values = entry.on(*split);
+                let mean = loopfit_report::statistics::mean(&values);
+                cells.push(mean_se(mean, standard_error(&values), exponent));
+            }
+            let sd = entry.split_sd();
+            cells.push(sd.map_or(String::new(), |sd| number::value(sd, 2, exponent)));
+            // Beside the standard error of one split, which is what a single split reports.
+            let one = entry.se().map(|se| se * (splits.len() as f64).sqrt());
+            let ratio = sd.zip(one).map(|(sd, se)| sd / se);
+            cells.push(ratio.map_or(String::new(), |r| number::fixed(r, 1)));
+            table.push(cells);
+        }
+    }
+    vec![
+        Block::Heading("Test splits".to_string()),
+        Block::Text(
+            "Every test split holds out other rows. Where the standard deviation between splits is larger \
+             than the standard error over seeds, levels of different splits (the paper's among them) cannot be \
+             compared; the methods can, because they share their splits."
+                .to_string(),
+        ),
+        Block::Table {
+            caption: "Mean (SE) on each test split.".to_string(),
+            table,
+        },
+    ]
+}
+
+/// This study against another one with the same data, caps, splits and seeds.
+pub(super) fn against(results: &Results, other: &Results) -> Vec<Block> {
+    if results.study.search.is_none() || other.study.search.is_some() {
+        return Vec::new();
+    }
+    let mut table = Table::new([
+        ("", Align::Left),
+        ("method", Align::Left),
+        ("paper's protocol", Align::Right),
+        ("here", Align::Right),
+        ("change", Align::Right),
+        ("paired difference (SE)", Align::Right),
+    ]);
+    for point in &results.points {
+        let same = |p: &&Point| {
+            let (a, b) = (&p.case, &point.case);
+            (&a.data, a.train, p.budget) == (&b.data, b.train, point.budget)
+                && p.metric == point.metric
+        };
+        let Some(theirs) = other.points.iter().find(same) else {
+            continue;
+        };
+        let exponent = scale(theirs);
+        let mut push = |label: String, here: &Entry, there: &Entry| {
+            let paired = here.minus(there);
+            if paired.values.is_empty() {
+                return;
+            }
+            let own = Exponent::of([paired.mean()]);
+            table.push([
+                point.case.title().to_string(),
+                label,
+                mean_se(there.mean(), there.se(), exponent),
+                mean_se(here.mean(), here.se(), exponent),
+                percent(here.mean() / there.mean()),
+                mean_se(paired.mean(), paired.se(), own),
+            ]);
+        };
+        for (method, here) in point.methods() {
+            if let Some(there) = theirs.entry(method.key()) {
+                push(method.to_string(), here, there);
+            }
+        }
+        let best = |p: &Point| p.best().and_then(|m| p.entry(m.key())).cloned();
+        if let (Some(here), Some(there)) = (best(point), best(theirs)) {
+            push(
+                format!("best ({}, {})", there.label, here.label),
+                &here,
+                &there,
+            );
+        }
+    }
+    if table.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        Block::Heading(format!("Against {}", other.study.title)),
+        Block::Table {
+            caption: "The same caps, test splits and seeds. The best method of each side is the one with \
+                      the lowest mean there."
+                .to_string(),
+            table,
+        },
+    ]
+}
+
+/// What the development screen found.
+pub(super) fn screen(results: &Results) -> Vec<Block> {
+    if results.screened.is_empty() {
+        return Vec::new();
+    }
+    let methods = &results.study.methods;
+    let mut columns = vec![("setting".to_string(), Align::Left)];
+    columns.extend(methods.iter().map(|m| (m.to_string(), Align::Right)));
+    for name in ["Loop lowest on", "advantage", "eligible"] {
+        columns.push((name.to_string(), Align::Right));
+    }
+    let mut table = Table::new(columns);
+    for screened in &results.screened {
+        let exponent = Exponent::of(screened.means.iter().copied());
+        let mut cells = vec![screened.case.clone()];
+        cells.extend(
+            screened
+                .means
+                .iter()
+                .map(|m| number::value(*m, 3, exponent)),
+        );
+        cells.push(screened.wins.to_string());
+        cells.push(format!("{}%", number::fixed(100.0 * screened.advantage, 1)));
+        cells.push(if screened.eligible { "yes" } else { "no" }.to_string());
+        if results.selected.as_ref() == Some(&screened.case) {
+            table.push_best(cells);
+        } else {
+            table.push(cells);
+        }
+    }
+    let selected = match &results.selected {
+        Some(case) => format!(
+            "The rule (Loop has the smallest mean development error and wins on enough seeds; then the \
+             largest advantage over the second best) selects {case}."
+        ),
+        None => "No setting is eligible.".to_string(),
+    };
+    vec![
+        Block::Heading("Development screen".to_string()),
+        Block::Text(selected),
+        Block::Table {
+            caption: "Mean development error of each method's best model by validation."
+                .to_string(),
+            table,
+        },
+    ]
+}
+
+/// Fits, updates and processor time of every method.
+pub(super) fn costs(results: &Results) -> Vec<Block> {
+    let mut table = Table::new([
+        ("phase", Align::Left),
+        ("method", Align::Left),
+        ("fits", Align::Right),
+        ("updates", Align::Right),
+        ("CPU seconds", Align::Right),
+        ("updates per CPU second", Align::Right),
+    ]);
+    for cost in &results.costs {
+        let rate = cost.updates as f64 / cost.seconds.max(1e-9);
+        table.push([
+            cost.phase.clone(),
+            capitalised(&cost.method),
+            number::integer(cost.fits),
+            number::integer(cost.updates),
+            number::fixed(cost.seconds, 1),
+            number::integer(rate as u64),
+        ]);
+    }
+    if table.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        Block::Heading("What it cost".to_string()),
+        Block::Table {
+            caption: "All fits, those that were not selected included.".to_string(),
+            table,
+        },
+    ]
+}
+
+/// Every value behind the means.
+pub(super) fn each_seed(results: &Results) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for point in &results.points {
+        let mut columns = vec![
+            ("split".to_string(), Align::Right),
+            ("seed".to_string(), Align::Right),
+        ];
+        columns.extend(
+            point
+                .entries
+                .iter()
+                .map(|e| (e.label.clone(), Align::Right)),
+        );
+        let mut table = Table::new(columns);
+        let Some(first) = point.entries.first() else {
+            continue;
+        };
+        for value in &first.values {
+            let split = value.split.map_or(String::new(), |s| s.to_string());
+            let mut cells = vec![split, value.seed.to_string()];
+            for entry in &point.entries {
+                let same =
+                    |v: &&crate::results::Value| v.split == value.split && v.seed == value.seed;
+                let own = entry.values.iter().find(same).map_or(f64::NAN, |v| v.value);
+                cells.push(number::value(own, 4, Exponent::Own));
+            }
+            table.push(cells);
+        }
+        blocks.push(Block::Table {
+            caption: format!("{}, {}.", point_name(results, point), point.metric),
+            table,
+        });
+    }
+    if blocks.is_empty() {
+        return Vec::new();
+    }
+    vec![Block::Details {
+        summary: "Every seed".to_string(),
+        blocks,
+    }]
+}

@@ -1,0 +1,148 @@
+//! Curves of jointly tuned families: medians, ratios and slopes along the axis.
+
+use super::figures::{panel_of, panels};
+use crate::results::{Entry, Point, Results};
+use loopfit_numerics::libm::log;
+use loopfit_report::number::{self, Exponent};
+use loopfit_report::statistics::median;
+use loopfit_report::{Align, Block, Table};
+
+/// One section for each curve.
+pub(super) fn section(results: &Results) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for points in panels(results) {
+        if points.len() > 2 && points[0].case.curve.is_some() {
+            blocks.extend(curve(results, &points));
+        }
+    }
+    blocks
+}
+
+fn curve(results: &Results, points: &[&Point]) -> Vec<Block> {
+    let axis = results.study.axis.as_deref().unwrap_or("place");
+    let mut columns = vec![(axis.to_string(), Align::Right)];
+    let keys: Vec<(&str, &str)> = points[0]
+        .entries
+        .iter()
+        .map(|e| (e.key.as_str(), e.label.as_str()))
+        .collect();
+    columns.extend(
+        keys.iter()
+            .map(|(_, label)| (label.to_string(), Align::Right)),
+    );
+    columns.push(("Loop / Untied".to_string(), Align::Right));
+    columns.push(("Loop / Single".to_string(), Align::Right));
+    let mut table = Table::new(columns);
+    for point in points {
+        let mut cells = vec![number::integer(point.at.unwrap_or(0.0) as u64)];
+        for (key, _) in &keys {
+            let value = point.entry(key).map_or(f64::NAN, Entry::median);
+            cells.push(number::value(value, 3, Exponent::Own));
+        }
+        for other in ["untied", "single"] {
+            cells.push(number::value(ratio(point, other), 2, Exponent::Own));
+        }
+        table.push(cells);
+    }
+    let mut slopes = Table::new([
+        ("method", Align::Left),
+        ("slope", Align::Right),
+        ("lowest median", Align::Right),
+        ("last / second to last", Align::Right),
+    ]);
+    for (key, label) in &keys {
+        let line: Vec<(f64, f64)> = points
+            .iter()
+            .filter_map(|p| Some((p.at?, p.entry(key)?.median())))
+            .filter(|(_, v)| v.is_finite() && *v > 0.0)
+            .collect();
+        let lowest = line.iter().map(|(_, v)| *v).fold(f64::INFINITY, f64::min);
+        let last = match line[..] {
+            [.., (_, a), (_, b)] => number::value(b / a, 2, Exponent::Own),
+            _ => String::new(),
+        };
+        let slope = slope(&line).map_or(String::new(), |s| number::value(s, 3, Exponent::Own));
+        slopes.push([
+            label.to_string(),
+            slope,
+            number::value(lowest, 3, Exponent::Own),
+            last,
+        ]);
+    }
+    let ratios: Vec<f64> = points.iter().map(|p| ratio(p, "untied")).collect();
+    let falling = ratios.windows(2).all(|pair| pair[1] < pair[0]);
+    let seeds = points[0].entries.first().map_or(0, |e| e.values.len());
+    let text = format!(
+        "The ratio of the medians of Loop and Untied over {seeds} seeds goes from {} to {}{}. The median of the \
+         per-seed ratios ends at {}.",
+        number::value(ratios[0], 2, Exponent::Own),
+        number::value(ratios[ratios.len() - 1], 2, Exponent::Own),
+        if falling {
+            ", falling at every step"
+        } else {
+            ", not falling at every step"
+        },
+        number::value(seed_ratio(points[points.len() - 1]), 2, Exponent::Own),
+    );
+    vec![
+        Block::Heading(format!("Along the axis: {}", panel_of(points[0]))),
+        Block::Text(text),
+        Block::Table {
+            caption: "Medians over seeds.".to_string(),
+            table,
+        },
+        Block::Table {
+            caption: "Slope of the median on logarithmic axes (least squares), the lowest median reached, \
+                      and the last step: a value near one means that the curve has flattened at a floor. The floors are \
+                      the best found, not lower bounds."
+                .to_string(),
+            table: slopes,
+        },
+    ]
+}
+
+/// Median of Loop over median of another method.
+fn ratio(point: &Point, other: &str) -> f64 {
+    let of = |key: &str| point.entry(key).map_or(f64::NAN, Entry::median);
+    of("loop") / of(other)
+}
+
+/// Median over seeds of Loop's value over Untied's.
+fn seed_ratio(point: &Point) -> f64 {
+    let (Some(a), Some(b)) = (point.entry("loop"), point.entry("untied")) else {
+        return f64::NAN;
+    };
+    let pairs = a.numbers().into_iter().zip(b.numbers());
+    median(&pairs.map(|(a, b)| a / b).collect::<Vec<_>>())
+}
+
+/// Least-squares slope of log y against log x.
+fn slope(line: &[(f64, f64)]) -> Option<f64> {
+    let n = line.len() as f64;
+    if line.len() < 2 {
+        return None;
+    }
+    let logs: Vec<(f64, f64)> = line.iter().map(|(x, y)| (log(*x), log(*y))).collect();
+    let (mx, my) = logs
+        .iter()
+        .fold((0.0, 0.0), |(a, b), (x, y)| (a + x / n, b + y / n));
+    let (sxy, sxx) = logs.iter().fold((0.0, 0.0), |(a, b), (x, y)| {
+        (a + (x - mx) * (y - my), b + (x - mx) * (x - mx))
+    });
+    (sxx > 0.0).then_some(sxy / sxx)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slope;
+
+    #[test]
+    fn the_slope_of_a_power_is_its_exponent() {
+        let line: Vec<(f64, f64)> = [1.0, 4.0, 16.0, 64.0]
+            .iter()
+            .map(|x: &f64| (*x, 3.0 * x.powf(-1.5)))
+            .collect();
+        assert!((slope(&line).unwrap() + 1.5).abs() < 1e-12);
+        assert_eq!(slope(&line[..1]), None);
+    }
+}

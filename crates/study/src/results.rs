@@ -1,0 +1,389 @@
+//! What a store says: values by point and method, and what they cost.
+
+use crate::StudyError;
+use crate::protocol::{Case, Named, Study};
+use crate::shortlist::Screened;
+use crate::store::Store;
+use loopfit_model::{Method, Network};
+use loopfit_numerics::sum;
+use loopfit_report::statistics::{median, standard_error};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// One model's test result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    /// Test split of a table.
+    pub split: Option<u64>,
+    /// Seed of the replication.
+    pub seed: u64,
+    /// The metric; NaN if the model gave none.
+    pub value: f64,
+    /// The selected shape; none for a baseline.
+    pub network: Option<Network>,
+    /// The task and fit in the store.
+    pub fit: Option<(String, String)>,
+}
+
+/// One method at one point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// `single`, `loop`, `untied`, `loop-T016`, `linear` or `constant`.
+    pub key: String,
+    /// What reports call it.
+    pub label: String,
+    /// In the order of splits and seeds.
+    pub values: Vec<Value>,
+}
+
+impl Entry {
+    /// The values alone.
+    pub fn numbers(&self) -> Vec<f64> {
+        self.values.iter().map(|v| v.value).collect()
+    }
+
+    /// The test splits, in order; one for a simulation.
+    pub fn splits(&self) -> Vec<Option<u64>> {
+        let mut splits: Vec<Option<u64>> = self.values.iter().map(|v| v.split).collect();
+        splits.sort_unstable();
+        splits.dedup();
+        splits
+    }
+
+    /// The values on one split.
+    pub fn on(&self, split: Option<u64>) -> Vec<f64> {
+        let own = self.values.iter().filter(|v| v.split == split);
+        own.map(|v| v.value).collect()
+    }
+
+    /// Mean over all values.
+    pub fn mean(&self) -> f64 {
+        sum::mean(&self.numbers())
+    }
+
+    /// Standard error of the mean over seeds, for the test splits as they are.
+    ///
+    /// # Formula
+    /// `sqrt(sum_s se_s^2) / S` over the S splits.
+    pub fn se(&self) -> Option<f64> {
+        let splits = self.splits();
+        let squares: Option<f64> = splits
+            .iter()
+            .map(|split| standard_error(&self.on(*split)).map(|se| se * se))
+            .sum();
+        squares.map(|squares| squares.sqrt() / splits.len() as f64)
+    }
+
+    /// Standard deviation between the means of test splits.
+    pub fn split_sd(&self) -> Option<f64> {
+        let means: Vec<f64> = self
+            .splits()
+            .iter()
+            .map(|split| sum::mean(&self.on(*split)))
+            .collect();
+        (means.len() > 1).then(|| sum::sample_sd(&means))
+    }
+
+    /// Median over all values.
+    pub fn median(&self) -> f64 {
+        median(&self.numbers())
+    }
+
+    /// The values minus those of another entry on the same splits and seeds.
+    pub fn minus(&self, other: &Self) -> Self {
+        let values = self.values.iter().filter_map(|value| {
+            let same = |v: &&Value| v.split == value.split && v.seed == value.seed;
+            let against = other.values.iter().find(same)?;
+            Some(Value {
+                value: value.value - against.value,
+                ..value.clone()
+            })
+        });
+        Self {
+            key: format!("{}-{}", self.key, other.key),
+            label: format!("{} \u{2212} {}", self.label, other.label),
+            values: values.collect(),
+        }
+    }
+}
+
+/// All methods at one case and place, by one metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The case.
+    pub case: Case,
+    /// Place on the axis.
+    pub at: Option<f64>,
+    /// The cap there.
+    pub budget: usize,
+    /// What is measured; lower is better.
+    pub metric: String,
+    /// The methods, fans and baselines.
+    pub entries: Vec<Entry>,
+}
+
+impl Point {
+    /// The entry of a key.
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|e| e.key == key)
+    }
+
+    /// The three methods, as far as they are there.
+    pub fn methods(&self) -> impl Iterator<Item = (Method, &Entry)> {
+        let of = |method: Method| self.entry(method.key()).map(|entry| (method, entry));
+        Method::ALL.into_iter().filter_map(of)
+    }
+
+    /// The method with the lowest mean.
+    pub fn best(&self) -> Option<Method> {
+        let finite = self.methods().filter(|(_, e)| e.mean().is_finite());
+        finite
+            .min_by(|a, b| a.1.mean().total_cmp(&b.1.mean()))
+            .map(|(method, _)| method)
+    }
+
+    /// On how many splits and seeds a method is strictly below all others.
+    pub fn wins(&self, method: Method) -> usize {
+        let Some(own) = self.entry(method.key()) else {
+            return 0;
+        };
+        let lower = |value: &&Value| {
+            self.methods()
+                .filter(|(other, _)| *other != method)
+                .all(|(_, other)| {
+                    let same = |v: &&Value| v.split == value.split && v.seed == value.seed;
+                    let against = other.values.iter().find(same).map_or(f64::NAN, |v| v.value);
+                    value.value < against || (against.is_nan() && !value.value.is_nan())
+                })
+        };
+        own.values.iter().filter(lower).count()
+    }
+}
+
+/// What the fits of a method cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cost {
+    /// Development or confirmation.
+    pub phase: String,
+    /// The method.
+    pub method: String,
+    /// Number of fits.
+    pub fits: u64,
+    /// Their updates.
+    pub updates: u64,
+    /// Their processor time.
+    pub seconds: f64,
+}
+
+/// All that a store says about a study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    /// Its name.
+    pub name: String,
+    /// Its protocol.
+    pub study: Study,
+    /// By case, place and metric, in the order of the protocol.
+    pub points: Vec<Point>,
+    /// By phase and method.
+    pub costs: Vec<Cost>,
+    /// What the screen found.
+    pub screened: Vec<Screened>,
+    /// The case that the screen selected.
+    pub selected: Option<String>,
+    /// Confirmation tasks with scores, and all that are known.
+    pub tasks: (usize, usize),
+}
+
+/// A row of scores with what it is about.
+struct Row {
+    case: String,
+    split: Option<i64>,
+    seed: i64,
+    task: String,
+    name: String,
+    method: String,
+    at: Option<f64>,
+    fit: Option<String>,
+    metric: String,
+    value: Option<f64>,
+    spec: Option<String>,
+}
+
+const SCORES: &str = "SELECT task.\"case\", task.split, task.seed, task.task, choice.name, \
+    choice.method, choice.at, choice.fit, score.metric, score.value, fit.spec \
+    FROM task JOIN choice USING (study, task) JOIN score USING (study, task, name) \
+    LEFT JOIN fit ON fit.study = task.study AND fit.task = task.task AND fit.fit = choice.fit \
+    WHERE task.study = ? AND task.phase = 'confirmation' \
+    ORDER BY task.split, task.seed, choice.name, score.metric";
+
+/// Reads the results of a study.
+pub fn read(store: &Store, named: &Named) -> Result<Results, StudyError> {
+    let (name, study) = (&named.name, &named.study);
+    let rows: Vec<Row> = store.rows(SCORES, [name], |r| {
+        Ok(Row {
+            case: r.get(0)?,
+            split: r.get(1)?,
+            seed: r.get(2)?,
+            task: r.get(3)?,
+            name: r.get(4)?,
+            method: r.get(5)?,
+            at: r.get(6)?,
+            fit: r.get(7)?,
+            metric: r.get(8)?,
+            value: r.get(9)?,
+            spec: r.get(10)?,
+        })
+    })?;
+    let screen = read_screen(store, name)?;
+    let counts: Vec<(i64, i64)> = store.rows(
+        "SELECT (SELECT count(DISTINCT task) FROM score JOIN task USING (study, task) \
+         WHERE study = ?1 AND phase = 'confirmation'), \
+         (SELECT count(*) FROM task WHERE study = ?1 AND phase = 'confirmation')",
+        [name],
+        |r| Ok((r.get(0)?, r.get(1)?)),
+    )?;
+    let (scored, _) = counts.first().copied().unwrap_or_default();
+    let confirmed: Vec<&Case> = match &screen {
+        Some(screen) => {
+            let cases = study.cases.iter();
+            cases
+                .filter(|c| screen.confirmed.contains(&c.name))
+                .collect()
+        }
+        None => study.cases.iter().collect(),
+    };
+    let expected = crate::run::confirmation(study, &confirmed).len();
+    let screen = screen.unwrap_or_default();
+    Ok(Results {
+        points: points(study, &rows),
+        costs: costs(store, name)?,
+        selected: screen.selected,
+        screened: screen.cases,
+        tasks: (scored as usize, expected),
+        name: name.clone(),
+        study: study.clone(),
+    })
+}
+
+/// The decision of a screen, as the run wrote it.
+#[derive(Default, Deserialize)]
+struct Screen {
+    cases: Vec<Screened>,
+    selected: Option<String>,
+    confirmed: Vec<String>,
+}
+
+fn read_screen(store: &Store, study: &str) -> Result<Option<Screen>, StudyError> {
+    let decisions = store.decisions(study)?;
+    let screen = decisions.iter().find(|(name, _)| name == "screen");
+    let broken = |e: serde_json::Error| StudyError::Broken {
+        path: store.path().display().to_string(),
+        what: "decision screen".to_string(),
+        why: e.to_string(),
+    };
+    let read = |(_, content): &(String, String)| serde_json::from_str(content).map_err(broken);
+    screen.map(read).transpose()
+}
+
+fn costs(store: &Store, study: &str) -> Result<Vec<Cost>, StudyError> {
+    store.rows(
+        "SELECT phase, method, count(*), sum(updates), sum(seconds) FROM fit \
+         JOIN task USING (study, task) WHERE study = ? GROUP BY phase, method \
+         ORDER BY phase DESC, CASE method WHEN 'single' THEN 0 WHEN 'loop' THEN 1 ELSE 2 END",
+        [study],
+        |r| {
+            Ok(Cost {
+                phase: r.get(0)?,
+                method: r.get(1)?,
+                fits: r.get::<_, i64>(2)? as u64,
+                updates: r.get::<_, i64>(3)? as u64,
+                seconds: r.get(4)?,
+            })
+        },
+    )
+}
+
+fn points(study: &Study, rows: &[Row]) -> Vec<Point> {
+    let mut points = Vec::new();
+    for case in &study.cases {
+        let own: Vec<&Row> = rows.iter().filter(|row| row.case == case.name).collect();
+        let mut places: Vec<Option<f64>> = own.iter().map(|row| row.at).collect();
+        places.sort_by(|a, b| a.unwrap_or(0.0).total_cmp(&b.unwrap_or(0.0)));
+        places.dedup();
+        let mut metrics: Vec<&str> = own.iter().map(|row| row.metric.as_str()).collect();
+        metrics.sort_unstable();
+        metrics.dedup();
+        for at in places {
+            for metric in &metrics {
+                let here = own.iter().filter(|r| r.at == at && r.metric == *metric);
+                let entries = entries(here.copied());
+                if !entries.is_empty() {
+                    points.push(Point {
+                        case: case.clone(),
+                        at,
+                        budget: budget_at(study, case, at),
+                        metric: metric.to_string(),
+                        entries,
+                    });
+                }
+            }
+        }
+    }
+    points
+}
+
+/// The cap of a case, or of the stage at a place of its path.
+fn budget_at(study: &Study, case: &Case, at: Option<f64>) -> usize {
+    let stages = study.continuation.iter().flat_map(|path| &path.stages);
+    let mut here = stages.filter(|stage| stage.at == at);
+    here.next().map_or(case.cap(), |stage| stage.budget)
+}
+
+fn entries<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<Entry> {
+    let mut by_key: BTreeMap<(usize, String), Vec<Value>> = BTreeMap::new();
+    for row in rows {
+        // `loop@128` is Loop at the place 128, `loop-T016` Loop cut at sixteen iterations.
+        let key = row.name.split('@').next().unwrap_or(&row.name).to_string();
+        let spec: Option<serde_json::Value> = row
+            .spec
+            .as_deref()
+            .and_then(|s| serde_json::from_str(s).ok());
+        let network = spec.and_then(|s| serde_json::from_value(s["network"].clone()).ok());
+        let order = match row.method.as_str() {
+            "single" => 0,
+            "loop" if key == "loop" => 1,
+            "untied" => 2,
+            "loop" => 3,
+            "linear" => 4,
+            _ => 5,
+        };
+        by_key.entry((order, key)).or_default().push(Value {
+            split: row.split.map(|s| s as u64),
+            seed: row.seed as u64,
+            value: row.value.unwrap_or(f64::NAN),
+            network,
+            fit: row.fit.clone().map(|fit| (row.task.clone(), fit)),
+        });
+    }
+    let entries = by_key.into_iter().map(|((_, key), values)| Entry {
+        label: label(&key),
+        key,
+        values,
+    });
+    entries.collect()
+}
+
+/// What reports call an entry.
+fn label(key: &str) -> String {
+    match key {
+        "linear" => "linear model".to_string(),
+        "constant" => "constant".to_string(),
+        _ => match key.split_once("-T") {
+            Some((_, t)) => format!("Loop, T = {}", t.trim_start_matches('0')),
+            None => Method::ALL
+                .iter()
+                .find(|m| m.key() == key)
+                .map_or(key.to_string(), Method::to_string),
+        },
+    }
+}

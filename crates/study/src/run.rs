@@ -1,0 +1,354 @@
+//! From a protocol to records: tasks, phases, shares.
+
+use crate::StudyError;
+use crate::progress::{Progress, Work};
+use crate::protocol::{Case, Named, Study};
+use crate::recorder::{Recorder, Workshop};
+use crate::shortlist::{self, Kept};
+use crate::store::{Choice, Phase, Shard, Store, Task};
+use crate::trial::{Sources, Trial};
+use crate::{continuation, searched};
+use loopfit_engine::{Control, Engine};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// A study that is ready to run: its data were looked for and found.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    named: &'a Named,
+    shard: Shard,
+    sources: Sources,
+}
+
+/// What development settled for a case and split.
+type Shortlists = BTreeMap<(String, Option<u64>), Kept>;
+
+impl<'a> Prepared<'a> {
+    /// Checks that everything the study needs is there, before anything runs.
+    pub fn new(
+        named: &'a Named,
+        shard: Shard,
+        data_dir: Option<PathBuf>,
+    ) -> Result<Self, StudyError> {
+        let study = &named.study;
+        study.check().map_err(|why| StudyError::ProtocolFile {
+            name: named.name.clone(),
+            why,
+        })?;
+        if let Some(plan) = &study.search {
+            for case in &study.cases {
+                searched::work(plan, case, &study.methods).map_err(|why| StudyError::Search {
+                    of: format!("case `{}`", case.name),
+                    why,
+                })?;
+            }
+        }
+        Ok(Self {
+            sources: Sources::new(study, data_dir)?,
+            named,
+            shard,
+        })
+    }
+
+    /// Tells the progress how much there is to do.
+    pub fn announce(&self, progress: &Progress) {
+        progress.expect(total(&self.named.study, self.shard));
+    }
+
+    /// Runs what the store does not have yet. On a stop everything that had ended is in the
+    /// store, and the next run goes on from there.
+    pub fn run(
+        &self,
+        store: &Store,
+        engine: &Engine,
+        control: &Control,
+        progress: &Progress,
+    ) -> Result<(), StudyError> {
+        store.begin(self.named)?;
+        let runner = Runner {
+            prepared: self,
+            study: &self.named.study,
+            workshop: Workshop {
+                engine,
+                control,
+                store,
+                progress,
+                study: &self.named.name,
+            },
+        };
+        engine.install(|| runner.run())
+    }
+}
+
+/// Everything that a share of a study does, before the shapes that fit are known.
+pub fn total(study: &Study, shard: Shard) -> Work {
+    let own = |tasks: Vec<Task>| {
+        let tasks = tasks.into_iter().enumerate();
+        tasks
+            .filter(|(i, _)| shard.has(*i))
+            .map(|(_, task)| task)
+            .collect::<Vec<_>>()
+    };
+    let confirmed: Vec<&Case> = match study.shortlist.as_ref().and_then(|s| s.screen.as_ref()) {
+        // One of the cases is chosen, and one may be added.
+        Some(screen) => study
+            .cases
+            .iter()
+            .take(1 + usize::from(screen.also.is_some()))
+            .collect(),
+        None => study.cases.iter().collect(),
+    };
+    let tasks = own(development(study))
+        .into_iter()
+        .chain(own(confirmation(study, &confirmed)));
+    tasks.map(|task| expected(study, &task)).sum()
+}
+
+/// Fits of a task as far as they are known beforehand.
+fn expected(study: &Study, task: &Task) -> Work {
+    let methods = &study.methods;
+    if let Some(path) = &study.continuation {
+        return continuation::work(path, methods.len());
+    }
+    if let Some(list) = &study.shortlist {
+        return match task.phase {
+            Phase::Development => list.development_work(methods),
+            Phase::Confirmation => list.confirmation_work(methods),
+        };
+    }
+    let case = study.cases.iter().find(|case| case.name == task.case);
+    match (&study.search, case) {
+        (Some(plan), Some(case)) => searched::work(plan, case, methods).unwrap_or_default(),
+        _ => Work::default(),
+    }
+}
+
+/// The tasks of development, all seeds of one case and split together.
+pub(crate) fn development(study: &Study) -> Vec<Task> {
+    let Some(list) = &study.shortlist else {
+        return Vec::new();
+    };
+    let mut tasks = Vec::new();
+    for case in &study.cases {
+        for split in study.splits(case) {
+            for seed in list.development.seeds.each() {
+                tasks.push(Task::new(Phase::Development, &case.name, split, seed));
+            }
+        }
+    }
+    tasks
+}
+
+/// The tasks of confirmation.
+pub(crate) fn confirmation(study: &Study, cases: &[&Case]) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    for case in cases {
+        for split in study.splits(case) {
+            for seed in study.seeds_of(case).each() {
+                tasks.push(Task::new(Phase::Confirmation, &case.name, split, seed));
+            }
+        }
+    }
+    tasks
+}
+
+struct Runner<'a> {
+    prepared: &'a Prepared<'a>,
+    study: &'a Study,
+    workshop: Workshop<'a>,
+}
+
+impl Runner<'_> {
+    fn run(&self) -> Result<(), StudyError> {
+        let shard = self.prepared.shard;
+        let share = |tasks: &[Task]| -> Vec<Task> {
+            let own = tasks.iter().enumerate().filter(|(i, _)| shard.has(*i));
+            own.map(|(_, task)| task.clone()).collect()
+        };
+        let development = development(self.study);
+        self.run_all(&share(&development), &Shortlists::new())?;
+        let (cases, screened) = self.confirmed_cases(&development)?;
+        let own = share(&confirmation(self.study, &cases));
+        let shortlists = self.shortlists(&development, &own)?;
+        if let Some(content) = screened {
+            let w = &self.workshop;
+            w.store.decide(w.study, "screen", &content)?;
+        }
+        self.run_all(&own, &shortlists)
+    }
+
+    /// The cases that go on to confirmation, and what the screen says where there is one.
+    fn confirmed_cases(
+        &self,
+        development: &[Task],
+    ) -> Result<(Vec<&Case>, Option<String>), StudyError> {
+        let study = self.study;
+        let Some(list) = &study.shortlist else {
+            return Ok((study.cases.iter().collect(), None));
+        };
+        let Some(rule) = &list.screen else {
+            return Ok((study.cases.iter().collect(), None));
+        };
+        // The screen compares all cases: what other shares do of it is taken over or run here.
+        self.borrow(development)?;
+        let w = &self.workshop;
+        let screened = shortlist::screen(study, list, w.store, w.study, development)?;
+        let eligible = screened.iter().filter(|s| s.eligible);
+        let selected = eligible.max_by(|a, b| a.advantage.total_cmp(&b.advantage));
+        let mut names: BTreeSet<String> = selected.map(|s| s.case.clone()).into_iter().collect();
+        names.extend(rule.also.map(|[b, n]| crate::protocol::screened(b, n)));
+        let content = serde_json::json!({
+            "cases": screened,
+            "selected": selected.map(|s| &s.case),
+            "confirmed": names,
+        });
+        let cases = study.cases.iter().filter(|c| names.contains(&c.name));
+        Ok((cases.collect(), Some(content.to_string())))
+    }
+
+    /// The shapes that development kept for the cases and splits of some tasks.
+    fn shortlists(&self, development: &[Task], own: &[Task]) -> Result<Shortlists, StudyError> {
+        let Some(list) = &self.study.shortlist else {
+            return Ok(Shortlists::new());
+        };
+        let w = &self.workshop;
+        let wanted: BTreeSet<(String, Option<u64>)> =
+            own.iter().map(|t| (t.case.clone(), t.split)).collect();
+        let mut shortlists = Shortlists::new();
+        for (case, split) in wanted {
+            let tasks: Vec<Task> = development
+                .iter()
+                .filter(|t| t.case == case && t.split == split)
+                .cloned()
+                .collect();
+            self.borrow(&tasks)?;
+            let kept = shortlist::keep(list, &self.study.methods, w.store, w.study, &tasks)?;
+            let split_name = split.map(|s| format!("/split-{s}")).unwrap_or_default();
+            let content = serde_json::to_string(&kept).unwrap_or_default();
+            w.store
+                .decide(w.study, &format!("shortlist/{case}{split_name}"), &content)?;
+            shortlists.insert((case, split), kept);
+        }
+        Ok(shortlists)
+    }
+
+    /// Makes sure that tasks of other shares are here: from their stores, or run again.
+    fn borrow(&self, tasks: &[Task]) -> Result<(), StudyError> {
+        let w = &self.workshop;
+        let mut missing = Vec::new();
+        for task in tasks {
+            let here = w.store.frozen(w.study, &task.name)?.is_some();
+            if !here && !w.store.adopt(self.prepared.named, task)? {
+                w.progress.expect(expected(self.study, task));
+                missing.push(task.clone());
+            }
+        }
+        self.run_all(&missing, &Shortlists::new())
+    }
+
+    fn run_all(&self, tasks: &[Task], shortlists: &Shortlists) -> Result<(), StudyError> {
+        tasks
+            .par_iter()
+            .with_max_len(1)
+            .try_for_each(|task| self.run_task(task, shortlists))
+    }
+
+    /// Fits, chooses, freezes, judges. Whatever of it is in the store is not done again.
+    fn run_task(&self, task: &Task, shortlists: &Shortlists) -> Result<(), StudyError> {
+        let w = self.workshop;
+        if w.control.is_stopped() {
+            return Err(StudyError::Interrupted);
+        }
+        let expected = expected(self.study, task);
+        let screens = self
+            .study
+            .shortlist
+            .as_ref()
+            .is_some_and(|s| s.screen.is_some());
+        let judged = task.phase == Phase::Confirmation || screens;
+        let frozen = w.store.frozen(w.study, &task.name)?;
+        if frozen.is_some() && (!judged || w.store.is_scored(w.study, &task.name)?) {
+            w.progress.correct(expected, self.done(task)?);
+            w.progress.found_all(self.done(task)?);
+            return Ok(());
+        }
+        let Some(case) = self.study.cases.iter().find(|c| c.name == task.case) else {
+            return Ok(());
+        };
+        w.store.begin_task(w.study, task)?;
+        let trial = Trial::new(&self.prepared.sources, case, task.split, task.seed);
+        let recorder = Recorder::new(w, &task.name);
+        let frozen = match frozen {
+            Some(frozen) => {
+                let done = self.done(task)?;
+                w.progress.correct(expected, done);
+                w.progress.found_all(done);
+                frozen
+            }
+            None => {
+                let (mut choices, done) = self.choose(task, &trial, &recorder, shortlists)?;
+                w.progress.correct(expected, done.unwrap_or(expected));
+                if self.study.baselines && judged {
+                    choices.extend(["linear", "constant"].map(|name| Choice {
+                        name: name.to_string(),
+                        method: name.to_string(),
+                        at: case.at,
+                        fit: None,
+                    }));
+                }
+                w.store.freeze(w.study, &task.name, choices)?
+            }
+        };
+        if judged {
+            let scores = trial.judge(&frozen, w.store, w.study, &task.name)?;
+            w.store.put_scores(w.study, &task.name, &scores)?;
+        }
+        Ok(())
+    }
+
+    /// Selection: sees training and validation samples only.
+    fn choose(
+        &self,
+        task: &Task,
+        trial: &Trial<'_>,
+        recorder: &Recorder<'_>,
+        shortlists: &Shortlists,
+    ) -> Result<(Vec<Choice>, Option<Work>), StudyError> {
+        let methods = &self.study.methods;
+        if let Some(path) = &self.study.continuation {
+            let choices = continuation::choose(path, methods, trial, recorder)?;
+            return Ok((choices, None));
+        }
+        if let Some(list) = &self.study.shortlist {
+            let (choices, work) = match task.phase {
+                Phase::Development => shortlist::develop(list, methods, trial, recorder)?,
+                Phase::Confirmation => {
+                    let none = Kept::default();
+                    let key = (task.case.clone(), task.split);
+                    let kept = shortlists.get(&key).unwrap_or(&none);
+                    shortlist::confirm(list, methods, kept, trial, recorder)?
+                }
+            };
+            return Ok((choices, Some(work)));
+        }
+        match &self.study.search {
+            Some(plan) => Ok((searched::choose(plan, methods, trial, recorder)?, None)),
+            None => Ok((Vec::new(), None)),
+        }
+    }
+
+    /// Fits of a task that the store has.
+    fn done(&self, task: &Task) -> Result<Work, StudyError> {
+        let w = &self.workshop;
+        let query =
+            "SELECT count(*), coalesce(sum(updates), 0) FROM fit WHERE study = ? AND task = ?";
+        let rows = w.store.rows(query, [w.study, task.name.as_str()], |r| {
+            Ok(Work {
+                fits: r.get::<_, i64>(0)? as u64,
+                updates: r.get::<_, i64>(1)? as u64,
+            })
+        })?;
+        Ok(rows.into_iter().sum())
+    }
+}

@@ -1,0 +1,344 @@
+//! Development keeps a few shapes, confirmation fits them again (F.4.5, F.4.6).
+
+use crate::StudyError;
+use crate::grid::{From, best, shape_name};
+use crate::progress::Work;
+use crate::protocol::{Candidates, Rounds, Shortlist, Study};
+use crate::recorder::{Job, Recorder};
+use crate::store::{Choice, Store, Task};
+use crate::trial::Trial;
+use loopfit_model::{Budget, Method, Network, Tying};
+use loopfit_numerics::stream::Stream;
+use loopfit_numerics::sum;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// State dimension and iteration count of a shape. Its width is the largest that fits, which may
+/// differ between training splits: they need not show the same categories.
+type Shape = (usize, Tying);
+
+/// Shapes of each method that development kept, best first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Kept(pub(crate) BTreeMap<Method, Vec<Shape>>);
+
+/// What the screen of F.4.5 found for a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Screened {
+    /// The case.
+    pub case: String,
+    /// Mean development error of each method, in the study's order.
+    pub means: Vec<f64>,
+    /// Seeds on which Loop was lowest.
+    pub wins: usize,
+    /// `1 - Loop / second lowest mean`; negative if Loop is not the lowest.
+    pub advantage: f64,
+    /// Whether the rule lets it go on.
+    pub eligible: bool,
+}
+
+impl Shortlist {
+    pub(crate) fn candidates(&self, method: Method) -> &Candidates {
+        match method {
+            Method::Single => &self.single,
+            Method::Loop => &self.looped,
+            Method::Untied => &self.untied,
+        }
+    }
+
+    /// The candidate shapes of a method.
+    fn shapes(&self, method: Method) -> Vec<Shape> {
+        let candidates = self.candidates(method);
+        let tyings: Vec<Tying> = match method {
+            Method::Single => vec![Tying::Single],
+            Method::Loop => candidates.t.iter().map(|t| Tying::Loop { t: *t }).collect(),
+            Method::Untied => candidates
+                .t
+                .iter()
+                .map(|t| Tying::Untied { t: *t })
+                .collect(),
+        };
+        let pairs = candidates
+            .q
+            .iter()
+            .flat_map(|q| tyings.iter().map(move |tying| (*q, *tying)));
+        pairs.collect()
+    }
+
+    /// At most so many fits of one replication in development; exactly, where every candidate
+    /// fits its cap.
+    pub(crate) fn development_work(&self, methods: &[Method]) -> Work {
+        let shapes = |method: &Method| {
+            let candidates = self.candidates(*method);
+            candidates.q.len() * candidates.t.len().max(1)
+        };
+        let starts = self.development.starts.unwrap_or(self.grid.starts);
+        let fits = methods.iter().map(shapes).sum::<usize>() * starts * self.grid.settings();
+        work(fits, self.development.rounds())
+    }
+
+    /// At most so many fits of one replication in confirmation.
+    pub(crate) fn confirmation_work(&self, methods: &[Method]) -> Work {
+        let fits = self.development.keep * methods.len() * self.grid.starts * self.grid.settings();
+        work(fits, self.confirmation)
+    }
+}
+
+/// The network of a shape with the largest width under the cap, if one fits.
+fn widest(budget: &Budget, (q, tying): Shape) -> Option<Network> {
+    let r = budget.largest_r(q, tying.blocks())?;
+    budget.network(q, r, tying).ok()
+}
+
+/// The shapes of each method that fit the cap of a trial.
+fn fitting(
+    methods: &[Method],
+    shapes: impl Fn(Method) -> Vec<Shape>,
+    trial: &Trial<'_>,
+) -> Result<Vec<Network>, StudyError> {
+    let problem = trial.visible()?.problem;
+    let (d, outputs) = (problem.train.d(), problem.likelihood.outputs());
+    let budget = Budget::ffn(trial.case.cap(), d, outputs).map_err(|e| trial.wrong(e.into()))?;
+    let mut networks = Vec::new();
+    for method in methods {
+        let before = networks.len();
+        let shapes = shapes(*method).into_iter();
+        networks.extend(shapes.filter_map(|shape| widest(&budget, shape)));
+        if networks.len() == before {
+            return Err(StudyError::NothingFits {
+                case: trial.case.name.clone(),
+                method: method.to_string(),
+                budget: trial.case.cap(),
+            });
+        }
+    }
+    Ok(networks)
+}
+
+fn work(fits: usize, rounds: Rounds) -> Work {
+    Work {
+        fits: fits as u64,
+        updates: (fits * (rounds.warm + rounds.refine)) as u64,
+    }
+}
+
+/// Fits every candidate shape; each shape's best fit is a choice named after it.
+pub(crate) fn develop(
+    shortlist: &Shortlist,
+    methods: &[Method],
+    trial: &Trial<'_>,
+    recorder: &Recorder<'_>,
+) -> Result<(Vec<Choice>, Work), StudyError> {
+    let shapes = fitting(methods, |method| shortlist.shapes(method), trial)?;
+    let starts = shortlist
+        .development
+        .starts
+        .unwrap_or(shortlist.grid.starts);
+    let rounds = shortlist.development.rounds();
+    let fitted = fit_shapes(shortlist, &shapes, starts, rounds, trial, recorder)?;
+    let done = work(fitted.iter().map(|f| f.fits).sum(), rounds);
+    let choices = shapes.iter().zip(fitted).map(|(network, fitted)| {
+        let method = network.tying().method().key();
+        Choice {
+            name: format!(
+                "{method}/q{}-T{}",
+                network.q(),
+                network.tying().iterations()
+            ),
+            method: method.to_string(),
+            at: None,
+            fit: Some(fitted.fit),
+        }
+    });
+    Ok((choices.collect(), done))
+}
+
+/// Fits the kept shapes; the best fit of each method is its choice.
+pub(crate) fn confirm(
+    shortlist: &Shortlist,
+    methods: &[Method],
+    kept: &Kept,
+    trial: &Trial<'_>,
+    recorder: &Recorder<'_>,
+) -> Result<(Vec<Choice>, Work), StudyError> {
+    let rounds = shortlist.confirmation;
+    let kept = |method| kept.0.get(&method).cloned().unwrap_or_default();
+    let shapes = fitting(methods, kept, trial)?;
+    let starts = shortlist.grid.starts;
+    let fitted = fit_shapes(shortlist, &shapes, starts, rounds, trial, recorder)?;
+    let done = work(fitted.iter().map(|f| f.fits).sum(), rounds);
+    let mut choices = Vec::new();
+    for method in methods {
+        let own = shapes.iter().zip(&fitted);
+        let own = own.filter(|(network, _)| network.tying().method() == *method);
+        let best = own.min_by(|a, b| a.1.validation.total_cmp(&b.1.validation));
+        if let Some((_, fitted)) = best {
+            choices.push(Choice {
+                name: method.key().to_string(),
+                method: method.key().to_string(),
+                at: trial.case.at,
+                fit: Some(fitted.fit.clone()),
+            });
+        }
+    }
+    Ok((choices, done))
+}
+
+/// The best fit of a shape.
+struct Fitted {
+    fit: String,
+    validation: f64,
+    fits: usize,
+}
+
+/// Fits all shapes together, so that every thread has work.
+fn fit_shapes(
+    shortlist: &Shortlist,
+    shapes: &[Network],
+    starts: usize,
+    rounds: Rounds,
+    trial: &Trial<'_>,
+    recorder: &Recorder<'_>,
+) -> Result<Vec<Fitted>, StudyError> {
+    let problem = trial.visible()?.problem;
+    let root = Stream::new(trial.seed)
+        .child("shortlist")
+        .child(&trial.case.name);
+    let mut jobs: Vec<Job> = Vec::new();
+    let mut ends = Vec::new();
+    for network in shapes {
+        let (method, shape) = (network.tying().method().key(), shape_name(network));
+        let stream = root.child(method).child(&shape);
+        let prefix = format!("{method}/{shape}");
+        let rounds = [rounds.warm, rounds.refine];
+        let from = From::Fresh(starts);
+        jobs.extend(
+            shortlist
+                .grid
+                .jobs(&prefix, &problem, network, &from, &rounds, stream),
+        );
+        ends.push(jobs.len());
+    }
+    let outcomes = recorder.run(&jobs)?;
+    let mut first = 0;
+    let mut fitted = Vec::new();
+    for end in ends {
+        if let Some((job, outcome)) = best(&jobs[first..end], &outcomes[first..end]) {
+            fitted.push(Fitted {
+                fit: job.name.clone(),
+                validation: outcome.validation,
+                fits: end - first,
+            });
+        }
+        first = end;
+    }
+    Ok(fitted)
+}
+
+/// The shapes with the lowest validation loss, on average over development tasks of one case and
+/// split.
+pub(crate) fn keep(
+    shortlist: &Shortlist,
+    methods: &[Method],
+    store: &Store,
+    study: &str,
+    tasks: &[Task],
+) -> Result<Kept, StudyError> {
+    // For every shape its losses over the tasks.
+    let mut losses: BTreeMap<Shape, Vec<f64>> = BTreeMap::new();
+    for task in tasks {
+        let Some(frozen) = store.frozen(study, &task.name)? else {
+            continue;
+        };
+        for choice in frozen.choices() {
+            let Some(fit) = &choice.fit else { continue };
+            if let Some(stored) = store.fit(study, &task.name, fit)? {
+                let network = stored.outcome.parameters.network();
+                let shape = (network.q(), network.tying());
+                losses
+                    .entry(shape)
+                    .or_default()
+                    .push(stored.outcome.validation);
+            }
+        }
+    }
+    let mut kept = Kept::default();
+    for method in methods {
+        let own = losses
+            .iter()
+            .filter(|((_, tying), _)| tying.method() == *method);
+        // A shape that did not fit everywhere is compared where it did.
+        let mut ranked: Vec<(f64, Shape)> = own
+            .map(|(shape, losses)| (sum::mean(losses), *shape))
+            .collect();
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let best = ranked.into_iter().take(shortlist.development.keep);
+        kept.0
+            .insert(*method, best.map(|(_, shape)| shape).collect());
+    }
+    Ok(kept)
+}
+
+/// Development errors of a case: for every task the error of each method's best shape by
+/// validation.
+fn development_errors(
+    methods: &[Method],
+    store: &Store,
+    study: &str,
+    tasks: &[Task],
+) -> Result<Vec<Vec<f64>>, StudyError> {
+    let mut rows = Vec::new();
+    for task in tasks {
+        let mut row = Vec::new();
+        for method in methods {
+            let query = "SELECT score.value FROM choice JOIN fit USING (study, task, fit) \
+                 JOIN score USING (study, task, name) WHERE choice.study = ? AND choice.task = ? \
+                 AND choice.method = ? ORDER BY fit.validation IS NULL, fit.validation, score.metric \
+                 LIMIT 1";
+            let key = [study, &task.name, method.key()];
+            let values: Vec<Option<f64>> = store.rows(query, key, |r| r.get(0))?;
+            row.push(values.first().copied().flatten().unwrap_or(f64::INFINITY));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// The eligibility rule (F.4.5), case by case.
+pub(crate) fn screen(
+    study: &Study,
+    shortlist: &Shortlist,
+    store: &Store,
+    name: &str,
+    tasks: &[Task],
+) -> Result<Vec<Screened>, StudyError> {
+    let Some(rule) = &shortlist.screen else {
+        return Ok(Vec::new());
+    };
+    let looped = study.methods.iter().position(|m| *m == Method::Loop);
+    let looped = looped.unwrap_or(0);
+    let mut screened = Vec::new();
+    for case in &study.cases {
+        let own: Vec<Task> = tasks
+            .iter()
+            .filter(|task| task.case == case.name)
+            .cloned()
+            .collect();
+        let errors = development_errors(&study.methods, store, name, &own)?;
+        let column = |m: usize| errors.iter().map(|row| row[m]).collect::<Vec<f64>>();
+        let means: Vec<f64> = (0..study.methods.len())
+            .map(|m| sum::mean(&column(m)))
+            .collect();
+        let lowest = |row: &Vec<f64>| (0..row.len()).all(|m| m == looped || row[looped] < row[m]);
+        let wins = errors.iter().filter(|row| lowest(row)).count();
+        let others = means.iter().enumerate().filter(|(m, _)| *m != looped);
+        let second = others.map(|(_, mean)| *mean).fold(f64::INFINITY, f64::min);
+        screened.push(Screened {
+            case: case.name.clone(),
+            advantage: 1.0 - means[looped] / second,
+            eligible: lowest(&means) && wins >= rule.wins,
+            means,
+            wins,
+        });
+    }
+    Ok(screened)
+}

@@ -1,0 +1,77 @@
+-- Version 1 of the store, documented in docs/store.md.
+CREATE TABLE study (
+    name     TEXT PRIMARY KEY,
+    hash     TEXT NOT NULL,      -- SHA-256 of the protocol
+    protocol TEXT NOT NULL       -- canonical JSON
+) STRICT;
+
+CREATE TABLE task (
+    study  TEXT NOT NULL REFERENCES study (name),
+    task   TEXT NOT NULL,
+    phase  TEXT NOT NULL,        -- development or confirmation
+    "case" TEXT NOT NULL,
+    split  INTEGER,              -- test split of a table
+    seed   INTEGER NOT NULL,
+    PRIMARY KEY (study, task)
+) STRICT;
+
+CREATE TABLE fit (
+    study       TEXT NOT NULL,
+    task        TEXT NOT NULL,
+    fit         TEXT NOT NULL,
+    method      TEXT NOT NULL,   -- single, loop or untied
+    spec        TEXT NOT NULL,   -- canonical JSON: all that the result depends on
+    stop        TEXT NOT NULL,   -- completed or diverged
+    validation  REAL,            -- best average negative log-likelihood; NULL if none was finite
+    best_update INTEGER NOT NULL,
+    updates     INTEGER NOT NULL,
+    curve       TEXT NOT NULL,   -- JSON: [[updates, validation loss], ...]
+    parameters  BLOB NOT NULL,   -- 32-bit little-endian floats
+    seconds     REAL NOT NULL,   -- processor time: the only column that may differ between runs
+    PRIMARY KEY (study, task, fit),
+    FOREIGN KEY (study, task) REFERENCES task (study, task)
+) STRICT;
+
+CREATE TABLE choice (
+    study  TEXT NOT NULL,
+    task   TEXT NOT NULL,
+    name   TEXT NOT NULL,
+    method TEXT NOT NULL,        -- single, loop, untied, linear or constant
+    at     REAL,                 -- place on the study's axis
+    fit    TEXT,                 -- the selected fit; NULL for linear and constant
+    PRIMARY KEY (study, task, name),
+    FOREIGN KEY (study, task, fit) REFERENCES fit (study, task, fit)
+) STRICT;
+
+CREATE TABLE score (
+    study  TEXT NOT NULL,
+    task   TEXT NOT NULL,
+    name   TEXT NOT NULL,
+    metric TEXT NOT NULL,
+    value  REAL,                 -- NULL if the model gave no finite value
+    PRIMARY KEY (study, task, name, metric),
+    FOREIGN KEY (study, task, name) REFERENCES choice (study, task, name)
+) STRICT;
+
+CREATE TABLE decision (
+    study   TEXT NOT NULL REFERENCES study (name),
+    name    TEXT NOT NULL,
+    content TEXT NOT NULL,       -- JSON: what development settled before confirmation
+    PRIMARY KEY (study, name)
+) STRICT;
+
+-- Selection ends when the choices of a task are written: no fit can follow, and no choice
+-- can be changed once test data may have been seen.
+CREATE TRIGGER no_fit_after_choice BEFORE INSERT ON fit
+WHEN EXISTS (SELECT 1 FROM choice WHERE study = NEW.study AND task = NEW.task)
+BEGIN SELECT RAISE(ABORT, 'the choices of this task are frozen'); END;
+
+CREATE TRIGGER no_choice_after_score BEFORE INSERT ON choice
+WHEN EXISTS (SELECT 1 FROM score WHERE study = NEW.study AND task = NEW.task)
+BEGIN SELECT RAISE(ABORT, 'the choices of this task are frozen'); END;
+
+CREATE TRIGGER choices_stay BEFORE UPDATE ON choice
+BEGIN SELECT RAISE(ABORT, 'a choice cannot be changed'); END;
+
+CREATE TRIGGER choices_remain BEFORE DELETE ON choice
+BEGIN SELECT RAISE(ABORT, 'a choice cannot be taken back'); END;

@@ -1,0 +1,329 @@
+//! The data of a task, in two parts: what selection sees, and what only the judge of frozen
+//! choices sees.
+
+use crate::StudyError;
+use crate::baseline;
+use crate::protocol::{Case, Study};
+use crate::store::{Choice, Frozen, Store};
+use loopfit_data::catalog::DataSet;
+use loopfit_data::preprocess::Target;
+use loopfit_data::{ReadOptions, Table, TaskKind};
+use loopfit_engine::{FittedModel, Provenance};
+use loopfit_model::Parameters;
+use loopfit_model::growth::Normalisation;
+use loopfit_search::SearchError;
+use loopfit_search::replication::{Problem, Replication, Source, TableOptions, TableSource};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The data of a study's cases, each read once.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    data_dir: Option<PathBuf>,
+    tables: Mutex<HashMap<(String, Option<u64>), Arc<Source>>>,
+}
+
+impl Sources {
+    /// Checks that the data of every case are there; files of `data:NAME` are looked for in
+    /// `data_dir`.
+    pub(crate) fn new(study: &Study, data_dir: Option<PathBuf>) -> Result<Self, StudyError> {
+        let sources = Self {
+            data_dir,
+            tables: Mutex::default(),
+        };
+        for case in &study.cases {
+            for split in study.splits(case) {
+                let source = sources.source(case, split, (1, 1))?;
+                if let (Source::Simulation { simulation, .. }, true) =
+                    (&*source, study.continuation.is_some())
+                    && simulation.is_density()
+                {
+                    return Err(StudyError::Data {
+                        case: case.name.clone(),
+                        why: "a continuation is for regression, not for densities".to_string(),
+                    });
+                }
+            }
+        }
+        Ok(sources)
+    }
+
+    /// Where the replications of a case come from. Simulations have the sizes that are given.
+    fn source(
+        &self,
+        case: &Case,
+        split: Option<u64>,
+        sizes: (usize, usize),
+    ) -> Result<Arc<Source>, StudyError> {
+        let wrong = |why: String| StudyError::Data {
+            case: case.name.clone(),
+            why,
+        };
+        if let Some(name) = case.data.strip_prefix("sim:") {
+            let simulation = name
+                .parse()
+                .map_err(|e: loopfit_data::simulation::UnknownSimulation| wrong(e.to_string()))?;
+            let (train, valid) = sizes;
+            return Ok(Arc::new(Source::Simulation {
+                simulation,
+                train,
+                valid,
+            }));
+        }
+        let key = (case.name.clone(), split);
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(source) = tables.get(&key) {
+            return Ok(source.clone());
+        }
+        let mut options = TableOptions {
+            target: case.target.clone(),
+            task: None,
+            group: case.group.clone(),
+            block: case.block,
+            ignore: case.ignore.clone(),
+            test_seed: split.unwrap_or(0),
+            ..TableOptions::default()
+        };
+        let table = match case.data.strip_prefix("data:") {
+            Some(name) => {
+                let set = DataSet::find(name).map_err(|e| wrong(e.to_string()))?;
+                let directory = self.data_dir.as_deref().ok_or_else(|| {
+                    wrong(format!(
+                        "no directory holds the files of {}: use --data-dir DIR or set LOOPFIT_DATA, after \
+                         `loopfit data fetch {name} --data-dir DIR`",
+                        case.data
+                    ))
+                })?;
+                let loaded = set.load(directory).map_err(|e| wrong(e.to_string()))?;
+                options.target = Some(set.target.to_string());
+                options.task = Some(set.task);
+                options.block = set.block;
+                options.test_rows = loaded.official_test;
+                loaded.table
+            }
+            None => Table::read(Path::new(&case.data), &ReadOptions::default())
+                .map_err(|e| wrong(e.to_string()))?,
+        };
+        if let Some(task) = &case.task {
+            options.task = Some(task_kind(task).map_err(wrong)?);
+        }
+        let source = TableSource::new(table, &options).map_err(|why| StudyError::Search {
+            of: format!("case `{}`", case.name),
+            why,
+        })?;
+        let source = Arc::new(Source::Table(Box::new(source)));
+        tables.insert(key, source.clone());
+        Ok(source)
+    }
+}
+
+fn task_kind(name: &str) -> Result<TaskKind, String> {
+    Ok(match name {
+        "regression" => TaskKind::Regression,
+        "binary" => TaskKind::Binary,
+        "multiclass" => TaskKind::Multiclass,
+        "density" => TaskKind::Density,
+        _ => {
+            return Err(format!(
+                "`{name}` is no task: write regression, binary, multiclass or density"
+            ));
+        }
+    })
+}
+
+/// What selection may see of a replication.
+#[derive(Clone, Debug)]
+pub(crate) struct Visible {
+    pub(crate) problem: Arc<Problem>,
+    /// How the target was standardised.
+    pub(crate) normalisation: Option<Normalisation>,
+}
+
+/// The data of one task. Test samples are behind [`Trial::judge`], which asks for the proof that
+/// the choices are frozen.
+pub(crate) struct Trial<'a> {
+    sources: &'a Sources,
+    pub(crate) case: &'a Case,
+    split: Option<u64>,
+    pub(crate) seed: u64,
+    sealed: Mutex<Vec<((usize, usize), Arc<Sealed>)>>,
+}
+
+/// A replication whose test samples nobody has asked for yet.
+struct Sealed {
+    replication: Replication,
+    problem: Arc<Problem>,
+}
+
+impl<'a> Trial<'a> {
+    pub(crate) fn new(sources: &'a Sources, case: &'a Case, split: Option<u64>, seed: u64) -> Self {
+        Self {
+            sources,
+            case,
+            split,
+            seed,
+            sealed: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn wrong(&self, error: SearchError) -> StudyError {
+        match error {
+            SearchError::Interrupted => StudyError::Interrupted,
+            SearchError::Fits(inner) => match inner.downcast::<StudyError>() {
+                Ok(own) => *own,
+                Err(other) => StudyError::Data {
+                    case: self.case.name.clone(),
+                    why: other.to_string(),
+                },
+            },
+            why => StudyError::Search {
+                of: format!("case `{}`", self.case.name),
+                why,
+            },
+        }
+    }
+
+    /// Training and validation samples of the case's own size.
+    pub(crate) fn visible(&self) -> Result<Visible, StudyError> {
+        self.visible_at(
+            self.case.train.unwrap_or_default(),
+            self.case.valid.unwrap_or_default(),
+        )
+    }
+
+    /// Training and validation samples of a size; smaller ones are the first of larger ones.
+    pub(crate) fn visible_at(&self, train: usize, valid: usize) -> Result<Visible, StudyError> {
+        let sealed = self.sealed(train, valid)?;
+        let normalisation = match sealed.replication.preprocessing.target() {
+            Some(Target::Response { mean, sd, .. }) => Some(Normalisation {
+                mean: *mean,
+                sd: *sd,
+            }),
+            _ => None,
+        };
+        Ok(Visible {
+            problem: sealed.problem.clone(),
+            normalisation,
+        })
+    }
+
+    fn sealed(&self, train: usize, valid: usize) -> Result<Arc<Sealed>, StudyError> {
+        let mut all = self.sealed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, sealed)) = all.iter().find(|(sizes, _)| *sizes == (train, valid)) {
+            return Ok(sealed.clone());
+        }
+        let source = self.sources.source(self.case, self.split, (train, valid))?;
+        let replication = source
+            .replication(self.seed, None)
+            .map_err(|e| self.wrong(e))?;
+        let mut problem = (*replication.problem).clone();
+        if let Some(bound) = self.case.bound {
+            problem.bounds.output = bound as f32;
+        }
+        let sealed = Arc::new(Sealed {
+            replication,
+            problem: Arc::new(problem),
+        });
+        all.push(((train, valid), sealed.clone()));
+        Ok(sealed)
+    }
+
+    /// The test metrics of every frozen choice: (choice, metric, value). The only way to the
+    /// test samples.
+    pub(crate) fn judge(
+        &self,
+        frozen: &Frozen,
+        store: &Store,
+        study: &str,
+        task: &str,
+    ) -> Result<Vec<(String, String, f64)>, StudyError> {
+        let mut scores = Vec::new();
+        for choice in frozen.choices() {
+            for (metric, value) in self.judge_one(choice, store, study, task)? {
+                scores.push((choice.name.clone(), metric.to_string(), value));
+            }
+        }
+        Ok(scores)
+    }
+
+    fn judge_one(
+        &self,
+        choice: &Choice,
+        store: &Store,
+        study: &str,
+        task: &str,
+    ) -> Result<Vec<(&'static str, f64)>, StudyError> {
+        let (sealed, parameters, validation) = match &choice.fit {
+            None => {
+                let sealed = self.only()?;
+                let parameters = match choice.method.as_str() {
+                    "linear" => baseline::linear(&sealed.problem),
+                    _ => baseline::constant(&sealed.problem),
+                };
+                (sealed, parameters, 0.0)
+            }
+            Some(fit) => {
+                let missing = || StudyError::Broken {
+                    path: store.path().display().to_string(),
+                    what: format!("choice {} of task {task}", choice.name),
+                    why: format!("its fit {fit} is not there"),
+                };
+                let stored = store.fit(study, task, fit)?.ok_or_else(missing)?;
+                let sealed = self.of_fit(&stored.spec)?;
+                (sealed, stored.outcome.parameters, stored.outcome.validation)
+            }
+        };
+        let model = self.model(&sealed, parameters);
+        let measured = match validation.is_finite() {
+            true => sealed.replication.judge_all(&model),
+            false => Ok(Vec::new()),
+        };
+        measured.map_err(|e| self.wrong(e))
+    }
+
+    /// The replication of the case's own size.
+    fn only(&self) -> Result<Arc<Sealed>, StudyError> {
+        self.sealed(
+            self.case.train.unwrap_or_default(),
+            self.case.valid.unwrap_or_default(),
+        )
+    }
+
+    /// The replication that a fit was trained on: by the hash of its training samples where there
+    /// are several.
+    fn of_fit(&self, spec: &str) -> Result<Arc<Sealed>, StudyError> {
+        let all = self.sealed.lock().unwrap_or_else(PoisonError::into_inner);
+        let spec: serde_json::Value = serde_json::from_str(spec).unwrap_or_default();
+        let trained_on = |sealed: &Sealed| spec["train"] == sealed.problem.train.hash();
+        match &all[..] {
+            [] => {}
+            [(_, one)] => return Ok(one.clone()),
+            several => {
+                if let Some((_, sealed)) = several.iter().find(|(_, s)| trained_on(s)) {
+                    return Ok(sealed.clone());
+                }
+            }
+        }
+        drop(all);
+        self.only()
+    }
+
+    fn model(&self, sealed: &Sealed, parameters: Parameters) -> FittedModel {
+        FittedModel {
+            bounds: sealed.problem.bounds,
+            likelihood: sealed.problem.likelihood,
+            preprocessing: sealed.replication.preprocessing.clone(),
+            provenance: Provenance {
+                version: env!("CARGO_PKG_VERSION").to_string(),
+                source: sealed.replication.source.clone(),
+                training_samples: String::new(),
+                budget: parameters.network().count(),
+                seed: self.seed,
+                validation: 0.0,
+                updates: 0,
+            },
+            parameters,
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Whole studies at small sizes: the same content however they are run, and nothing learned from
+//! test data.
+
+use loopfit_engine::{Control, Engine};
+use loopfit_study::progress::Progress;
+use loopfit_study::protocol::{Named, Study};
+use loopfit_study::run::Prepared;
+use loopfit_study::store::{self, Store, merge};
+use loopfit_study::{Shard, StudyError, builtin, report, results};
+use std::path::Path;
+
+/// The quick size of a built-in study.
+fn quick(name: &str) -> Named {
+    let mut named = builtin::find(name).unwrap().remove(0);
+    named.study = named.study.quick();
+    named
+}
+
+fn run(named: &Named, out: &Path, shard: Shard, threads: usize) -> Result<(), StudyError> {
+    let prepared = Prepared::new(named, shard, None)?;
+    let store = Store::create(out, shard)?;
+    let engine = Engine::new(threads).unwrap();
+    let (control, progress) = (Control::default(), Progress::default());
+    prepared.announce(&progress);
+    prepared.run(&store, &engine, &control, &progress)?;
+    let counts = progress.counts();
+    assert_eq!(counts.fits, counts.total, "every fit was counted");
+    Ok(())
+}
+
+fn content(path: &Path) -> String {
+    let mut out = Vec::new();
+    store::export(&Store::open(path).unwrap(), &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// A continuation, a screen with development and a search: on one thread, on eight, and in three
+/// shares that are merged.
+#[test]
+fn threads_and_shares_do_not_change_the_content() {
+    for name in ["cap-path", "ebm", "beyond-simulations", "separation"] {
+        let named = quick(name);
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        run(&named, &place("one"), Shard::WHOLE, 1).unwrap();
+        let expected = content(&place("one"));
+        run(&named, &place("eight"), Shard::WHOLE, 8).unwrap();
+        assert!(content(&place("eight")) == expected, "{name}: threads");
+        for index in [3, 1, 2] {
+            run(&named, &place("shards"), Shard { index, count: 3 }, 2).unwrap();
+        }
+        merge(&[place("shards")], &place("merged")).unwrap();
+        assert!(content(&place("merged")) == expected, "{name}: shares");
+        // Shares that do not see each other's files come to the same.
+        for index in 1..=3 {
+            let apart = place(&format!("apart-{index}"));
+            run(&named, &apart, Shard { index, count: 3 }, 2).unwrap();
+        }
+        let apart: Vec<_> = (1..=3).map(|i| place(&format!("apart-{i}"))).collect();
+        merge(&apart, &place("together")).unwrap();
+        assert!(
+            content(&place("together")) == expected,
+            "{name}: shares apart"
+        );
+        // A finished study has nothing left to do.
+        run(&named, &place("one"), Shard::WHOLE, 2).unwrap();
+        assert!(content(&place("one")) == expected, "{name}: again");
+    }
+}
+
+/// Stopped again and again, a study ends with the same content.
+#[test]
+fn a_study_goes_on_after_every_stop() {
+    let named = quick("ebm");
+    let directory = tempfile::tempdir().unwrap();
+    run(&named, &directory.path().join("whole"), Shard::WHOLE, 2).unwrap();
+    let out = directory.path().join("stopped");
+    let engine = Engine::new(2).unwrap();
+    let mut stops = 0;
+    loop {
+        let store = Store::create(&out, Shard::WHOLE).unwrap();
+        let prepared = Prepared::new(&named, Shard::WHOLE, None).unwrap();
+        let (control, progress) = (Control::default(), Progress::default());
+        let begun = std::time::Instant::now();
+        control.stop_at(begun + std::time::Duration::from_millis(30 + 10 * stops));
+        match prepared.run(&store, &engine, &control, &progress) {
+            Ok(()) => break,
+            Err(StudyError::Interrupted) => stops += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(stops > 0, "the study was never stopped");
+    assert!(content(&out) == content(&directory.path().join("whole")));
+}
+
+/// A protocol on a table of one's own.
+fn on_table(folder: &Path, rows: &[String]) -> Named {
+    std::fs::create_dir_all(folder).unwrap();
+    let table = format!("a,b,y\n{}\n", rows.join("\n"));
+    std::fs::write(folder.join("own.csv"), table).unwrap();
+    let protocol = r#"
+        title = "Own"
+        baselines = true
+        seeds = { first = 5, count = 2 }
+        [[cases]]
+        name = "own"
+        data = "own.csv"
+        target = "y"
+        budget = 40
+        [shortlist.grid]
+        starts = 1
+        learning_rates = [0.01]
+        [shortlist.single]
+        q = [1, 2]
+        [shortlist.loop]
+        q = [2]
+        t = [2, 4]
+        [shortlist.untied]
+        q = [2]
+        t = [2]
+        [shortlist.development]
+        seeds = { first = 1, count = 2 }
+        warm = 10
+        refine = 20
+        keep = 1
+        [shortlist.confirmation]
+        warm = 10
+        refine = 40
+    "#;
+    std::fs::write(folder.join("own.toml"), protocol).unwrap();
+    Study::read(&folder.join("own.toml")).unwrap()
+}
+
+/// Other targets in the test rows change scores and nothing else: no fit, no shortlist, no
+/// choice.
+#[test]
+fn test_rows_select_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let row = |i: usize, y: f64| {
+        let (a, b) = ((i * 37 % 101) as f64 / 101.0, (i * 53 % 97) as f64 / 97.0);
+        format!("{a},{b},{y}")
+    };
+    let truth =
+        |i: usize| ((i * 37 % 101) as f64 / 101.0 - 0.5) * 2.0 + (i * 53 % 97) as f64 / 97.0;
+    let rows: Vec<String> = (0..150).map(|i| row(i, truth(i))).collect();
+    let named = on_table(&directory.path().join("a"), &rows);
+    run(&named, &directory.path().join("run-a"), Shard::WHOLE, 2).unwrap();
+
+    // The rows that the study holds out, found from outside: a row is a test row if no change of
+    // its target changes the hash of any training or validation sample.
+    let samples = |content: &str| -> Vec<String> {
+        let value: serde_json::Value = serde_json::from_str(content).unwrap();
+        let tasks = value["studies"][0]["tasks"].as_array().unwrap().iter();
+        let fits = tasks.flat_map(|task| task["fits"].as_array().unwrap());
+        fits.map(|fit| format!("{}{}", fit["spec"]["train"], fit["spec"]["valid"]))
+            .collect()
+    };
+    let without_scores = |content: &str| {
+        let mut value: serde_json::Value = serde_json::from_str(content).unwrap();
+        for task in value["studies"][0]["tasks"].as_array_mut().unwrap() {
+            task["scores"].take();
+        }
+        // The protocol names the file, which lies in another folder.
+        value["studies"][0]["protocol"].take();
+        value["studies"][0]["hash"].take();
+        value
+    };
+    let before = content(&directory.path().join("run-a"));
+    let split = loopfit_data::Splitter::new({
+        let table = loopfit_data::Table::read(
+            &directory.path().join("a/own.csv"),
+            &loopfit_data::ReadOptions::default(),
+        )
+        .unwrap();
+        let roles = loopfit_data::Roles::new(&table, Some("y"), None, &[]).unwrap();
+        loopfit_data::Groups::new(&table, &roles, None).unwrap()
+    });
+    let stream = loopfit_numerics::stream::Stream::new(1).child("test split");
+    let (_, held) = split.holdout(loopfit_data::split::TEST, stream).unwrap();
+    assert!(held.len() > 20);
+    let scrambled: Vec<String> = (0..150)
+        .map(|i| {
+            row(
+                i,
+                if held.contains(&i) {
+                    1e3 - truth(i)
+                } else {
+                    truth(i)
+                },
+            )
+        })
+        .collect();
+    let named = on_table(&directory.path().join("b"), &scrambled);
+    run(&named, &directory.path().join("run-b"), Shard::WHOLE, 2).unwrap();
+    let after = content(&directory.path().join("run-b"));
+    assert_eq!(samples(&before), samples(&after));
+    assert_eq!(without_scores(&before), without_scores(&after));
+    assert_ne!(before, after);
+
+    // A change of one training or validation target is seen.
+    let kept = (0..150).find(|i| !held.contains(i)).unwrap();
+    let disturbed: Vec<String> = (0..150)
+        .map(|i| row(i, if i == kept { 9.0 } else { truth(i) }))
+        .collect();
+    let named = on_table(&directory.path().join("c"), &disturbed);
+    run(&named, &directory.path().join("run-c"), Shard::WHOLE, 2).unwrap();
+    assert_ne!(
+        samples(&before),
+        samples(&content(&directory.path().join("run-c")))
+    );
+}
+
+/// Data that change under a store are noticed.
+#[test]
+fn other_data_do_not_continue_a_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("a");
+    let row = |i: usize| format!("{},{},{}", i % 13, i % 7, (i % 13) * (i % 7));
+    let mut rows: Vec<String> = (0..120).map(row).collect();
+    let named = on_table(&folder, &rows);
+    let engine = Engine::new(1).unwrap();
+    let out = directory.path().join("run");
+    {
+        let store = Store::create(&out, Shard::WHOLE).unwrap();
+        let (control, progress) = (Control::default(), Progress::default());
+        control.stop_at(std::time::Instant::now() + std::time::Duration::from_millis(5));
+        let prepared = Prepared::new(&named, Shard::WHOLE, None).unwrap();
+        // Stopped at once or not: either way the store belongs to these data.
+        let _ = prepared.run(&store, &engine, &control, &progress);
+    }
+    run(&named, &out, Shard::WHOLE, 1).unwrap();
+    let before = content(&out);
+    rows.iter_mut().take(60).for_each(|row| row.push('1'));
+    let named = on_table(&folder, &rows);
+    // What is finished is not touched; what is not says that the data are others.
+    match run(&named, &out, Shard::WHOLE, 1) {
+        Ok(()) => assert_eq!(content(&out), before),
+        Err(error) => assert!(error.to_string().contains("other data"), "{error}"),
+    }
+}
+
+/// Every kind of study has a report with its tables and figures, complete or not.
+#[test]
+fn reports_are_written_from_any_state() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in [
+        "cap-path",
+        "iteration-path",
+        "sample-size-path",
+        "ebm",
+        "beyond-simulations",
+        "separation",
+    ] {
+        let named = quick(name);
+        let out = directory.path().join(name);
+        {
+            let store = Store::create(&out, Shard::WHOLE).unwrap();
+            store.begin(&named).unwrap();
+            let empty = report::report(&store, &named).unwrap();
+            assert!(empty.to_markdown("").contains("No replication"), "{name}");
+        }
+        run(&named, &out, Shard::WHOLE, 2).unwrap();
+        let store = Store::open(&out).unwrap();
+        let document = report::report(&store, &named).unwrap();
+        let text = document.to_markdown("");
+        assert!(
+            text.contains("CPU seconds") && text.contains("mean (SE)"),
+            "{name}: {text}"
+        );
+        assert!(
+            !text.contains("NOT COMPLETE") && !text.contains("NaN"),
+            "{name}: {text}"
+        );
+        assert!(!document.figures().is_empty(), "{name}");
+        assert!(document.to_html().contains("</html>"));
+        let found = results::read(&store, &named).unwrap();
+        assert_eq!(found.tasks.0, found.tasks.1, "{name}");
+        if named.study.published.is_some() && name != "iteration-path" {
+            assert!(text.contains("difference in SE"), "{name}");
+        }
+    }
+}
