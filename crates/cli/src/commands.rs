@@ -3,6 +3,7 @@
 pub(crate) mod budget;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod data;
 pub(crate) mod demo;
 pub(crate) mod fit;
 pub(crate) mod predict;

@@ -1,10 +1,11 @@
-//! DATA on the command line: a file, standard input or a simulation.
+//! DATA on the command line: a file, standard input, a simulation or a set of the catalogue.
 
 use crate::exit::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use loopfit_data::catalog::Loaded;
 use loopfit_data::table::Delimiter;
-use loopfit_data::{ReadOptions, Simulation, Table, TaskKind};
+use loopfit_data::{DataSet, ReadOptions, Simulation, Table, TaskKind};
 use loopfit_search::replication::{Noise, Source, TableOptions, TableSource};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -14,6 +15,7 @@ use std::str::FromStr;
 pub(crate) enum DataName {
     File(PathBuf),
     Simulation(Simulation),
+    Set(&'static DataSet),
 }
 
 impl DataName {
@@ -21,7 +23,7 @@ impl DataName {
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            Self::Simulation(_) => None,
+            Self::Simulation(_) | Self::Set(_) => None,
         }
     }
 }
@@ -30,13 +32,44 @@ impl FromStr for DataName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.strip_prefix("sim:") {
-            Some(name) => name
-                .parse()
+        if let Some(name) = text.strip_prefix("sim:") {
+            name.parse()
                 .map(Self::Simulation)
-                .map_err(|e: loopfit_data::simulation::UnknownSimulation| e.to_string()),
-            None => Ok(Self::File(PathBuf::from(text))),
+                .map_err(|e: loopfit_data::simulation::UnknownSimulation| e.to_string())
+        } else if let Some(name) = text.strip_prefix("data:") {
+            DataSet::find(name)
+                .map(Self::Set)
+                .map_err(|e| e.to_string())
+        } else {
+            Ok(Self::File(PathBuf::from(text)))
         }
+    }
+}
+
+/// Where the files of the catalogue lie.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FolderArgument {
+    /// Folder of the data sets data:NAME; the environment's LOOPFIT_DATA by default.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl FolderArgument {
+    /// The folder, if one is named.
+    pub(crate) fn named(&self) -> Option<PathBuf> {
+        let from_environment = || std::env::var_os("LOOPFIT_DATA").filter(|v| !v.is_empty());
+        self.data_dir
+            .clone()
+            .or_else(|| from_environment().map(PathBuf::from))
+    }
+
+    /// The folder; `what` needs it.
+    pub(crate) fn required(&self, what: &str) -> Result<PathBuf> {
+        self.named().ok_or_else(|| {
+            usage(format!(
+                "{what} needs a folder for the data sets: name it with --data-dir or LOOPFIT_DATA, and fill it with `loopfit data fetch`"
+            ))
+        })
     }
 }
 
@@ -49,6 +82,8 @@ pub(crate) struct ReadArguments {
     /// What separates cells; guessed by default.
     #[arg(long, value_name = "NAME")]
     delimiter: Option<DelimiterName>,
+    #[command(flatten)]
+    folder: FolderArgument,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -67,14 +102,26 @@ enum DelimiterName {
 }
 
 impl ReadArguments {
-    fn refuse_for_simulation(&self) -> Result<()> {
-        if self.header.is_some() || self.delimiter.is_some() {
+    /// Refuses what says how another kind of DATA is read.
+    fn check(&self, name: &DataName) -> Result<()> {
+        let file = matches!(name, DataName::File(_));
+        if !file && (self.header.is_some() || self.delimiter.is_some()) {
             return Err(usage(
-                "--header and --delimiter are for files: leave them out for a simulation"
-                    .to_string(),
+                "--header and --delimiter are for files: leave them out".to_string(),
+            ));
+        }
+        if !matches!(name, DataName::Set(_)) && self.folder.data_dir.is_some() {
+            return Err(usage(
+                "--data-dir is for data sets such as data:airfoil: leave it out".to_string(),
             ));
         }
         Ok(())
+    }
+
+    /// A set of the catalogue.
+    fn load(&self, set: &DataSet) -> Result<Loaded> {
+        let folder = self.folder.required(&format!("data:{}", set.name))?;
+        Ok(set.load(&folder)?)
     }
 
     fn options(&self) -> ReadOptions {
@@ -90,20 +137,27 @@ impl ReadArguments {
         }
     }
 
-    /// The rows of DATA; of a simulation, its test observations for a seed.
-    pub(crate) fn table(&self, name: &DataName, seed: Option<u64>) -> Result<Table> {
-        match name {
-            DataName::File(_) if seed.is_some() => Err(usage(
-                "--seed is for simulations: leave it out for a file".to_string(),
-            )),
-            DataName::File(path) => Ok(Table::read(path, &self.options())?),
-            DataName::Simulation(simulation) => {
-                self.refuse_for_simulation()?;
-                let seed = seed.unwrap_or(0);
-                let draw = simulation.draw(seed, 0, 0, SIMULATED_ROWS);
-                Ok(draw.test.to_table(&format!("sim:{}", simulation.name())))
-            }
+    /// The rows of DATA and what a person should know about them; of a simulation, its test
+    /// observations for a seed.
+    pub(crate) fn table(&self, name: &DataName, seed: Option<u64>) -> Result<(Table, Vec<String>)> {
+        self.check(name)?;
+        if seed.is_some() && !matches!(name, DataName::Simulation(_)) {
+            return Err(usage(
+                "--seed is for simulations: leave it out for a table".to_string(),
+            ));
         }
+        Ok(match name {
+            DataName::File(path) => (Table::read(path, &self.options())?, Vec::new()),
+            DataName::Set(set) => {
+                let loaded = self.load(set)?;
+                (loaded.table, loaded.notes)
+            }
+            DataName::Simulation(simulation) => {
+                let draw = simulation.draw(seed.unwrap_or(0), 0, 0, SIMULATED_ROWS);
+                let table = draw.test.to_table(&format!("sim:{}", simulation.name()));
+                (table, Vec::new())
+            }
+        })
     }
 }
 
@@ -113,7 +167,8 @@ const SIMULATED_ROWS: usize = 32_768;
 /// What is learned from DATA.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LearnArguments {
-    /// A csv or tsv file, `-` for standard input, or a simulation such as sim:bumps.
+    /// A csv or tsv file, `-` for standard input, a simulation such as sim:bumps, or a data set
+    /// of the paper such as data:airfoil.
     pub(crate) data: DataName,
     /// The column to predict.
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
@@ -143,12 +198,23 @@ pub(crate) struct LearnArguments {
     read: ReadArguments,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum TaskName {
     Regression,
     Binary,
     Multiclass,
     Density,
+}
+
+impl TaskName {
+    fn kind(self) -> TaskKind {
+        match self {
+            Self::Regression => TaskKind::Regression,
+            Self::Binary => TaskKind::Binary,
+            Self::Multiclass => TaskKind::Multiclass,
+            Self::Density => TaskKind::Density,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -193,14 +259,20 @@ fn between(text: &str, least: usize, most: usize) -> Result<usize, String> {
 impl LearnArguments {
     /// The source of replications; `test_seed` fixes the test rows of a table.
     pub(crate) fn source(&self, test_seed: u64) -> Result<Source> {
+        self.read.check(&self.data)?;
+        if !matches!(self.data, DataName::Simulation(_))
+            && (self.train.is_some() || self.valid.is_some())
+        {
+            return Err(usage("--train and --valid are for simulations; of a table, 20% of the groups are test rows and a quarter of the others validation rows".to_string()));
+        }
         match &self.data {
             DataName::Simulation(simulation) => self.simulation(*simulation),
-            DataName::File(_) => self.table(test_seed),
+            DataName::File(path) => self.table(path, test_seed),
+            DataName::Set(set) => self.set(set, test_seed),
         }
     }
 
     fn simulation(&self, simulation: Simulation) -> Result<Source> {
-        self.read.refuse_for_simulation()?;
         let name = simulation.name();
         let target = (!simulation.is_density()).then_some("y");
         if self.target.is_some() && self.target.as_deref() != target {
@@ -232,10 +304,7 @@ impl LearnArguments {
         })
     }
 
-    fn table(&self, test_seed: u64) -> Result<Source> {
-        if self.train.is_some() || self.valid.is_some() {
-            return Err(usage("--train and --valid are for simulations; of a table, 20% of the groups are test rows and a quarter of the others validation rows".to_string()));
-        }
+    fn table(&self, path: &Path, test_seed: u64) -> Result<Source> {
         if self.target.is_none() && !matches!(self.task, Some(TaskName::Density)) {
             return Err(usage("no target column is named: use --target, or --task density for the density of all columns".to_string()));
         }
@@ -244,15 +313,10 @@ impl LearnArguments {
                 "a density has no target: leave out --target or --task density".to_string(),
             ));
         }
-        let table = self.read.table(&self.data, None)?;
+        let table = Table::read(path, &self.read.options())?;
         let options = TableOptions {
             target: self.target.clone(),
-            task: self.task.map(|t| match t {
-                TaskName::Regression => TaskKind::Regression,
-                TaskName::Binary => TaskKind::Binary,
-                TaskName::Multiclass => TaskKind::Multiclass,
-                TaskName::Density => TaskKind::Density,
-            }),
+            task: self.task.map(TaskName::kind),
             group: self.group.clone(),
             block: self.block.map(|b| b as usize),
             ignore: self.ignored(&table),
@@ -260,6 +324,42 @@ impl LearnArguments {
             ..TableOptions::default()
         };
         Ok(Source::Table(Box::new(TableSource::new(table, &options)?)))
+    }
+
+    /// A set of the catalogue, which knows its target, task and blocks.
+    fn set(&self, set: &DataSet, test_seed: u64) -> Result<Source> {
+        let name = set.name;
+        let contradicted = [
+            (
+                "--target",
+                self.target.as_deref().is_some_and(|t| t != set.target),
+            ),
+            ("--task", self.task.is_some_and(|t| t.kind() != set.task)),
+            (
+                "--block",
+                self.block.is_some_and(|b| Some(b as usize) != set.block),
+            ),
+        ];
+        if let Some((option, _)) = contradicted.iter().find(|(_, wrong)| *wrong) {
+            return Err(usage(format!(
+                "data:{name} has the target, task and blocks of the paper: leave {option} out"
+            )));
+        }
+        let loaded = self.read.load(set)?;
+        let options = TableOptions {
+            target: Some(set.target.to_string()),
+            task: Some(set.task),
+            group: self.group.clone(),
+            block: set.block,
+            ignore: self.ignored(&loaded.table),
+            test_seed,
+            test_rows: loaded.official_test,
+            notes: loaded.notes,
+        };
+        Ok(Source::Table(Box::new(TableSource::new(
+            loaded.table,
+            &options,
+        )?)))
     }
 
     /// The columns to ignore: a text that names a column is that column, any other is a list.

@@ -10,6 +10,8 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// 0: done.
     Done,
+    /// 1: what was checked is not as it should be.
+    CheckFailed,
     /// 2: the command line asks for something that does not exist.
     WrongUsage,
     /// 3: a file, its content or what was asked of it cannot be used.
@@ -64,6 +66,7 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {
             Exit::Done => 0,
+            Exit::CheckFailed => 1,
             Exit::WrongUsage => 2,
             Exit::BadInput => 3,
             Exit::FitsFailed => 4,

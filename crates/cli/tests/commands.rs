@@ -264,6 +264,7 @@ fn help_has_examples_and_completions_have_every_command() {
         "compare",
         "sample",
         "budget",
+        "data",
         "completions",
     ];
     for command in commands {

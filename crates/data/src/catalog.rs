@@ -9,14 +9,20 @@
 //! F.4.6: Table "Dimensions and parameter caps for the real-data experiments" and the
 //! measured-source links.
 
+mod check;
 mod error;
+#[cfg(feature = "fetch")]
+mod fetch;
 mod files;
 mod mat;
 mod prepare;
 mod sample;
 mod sets;
 
+pub use check::{Check, Dimensions, FileState};
 pub use error::CatalogError;
+#[cfg(feature = "fetch")]
+pub use fetch::{FetchError, Fetcher};
 pub use files::{Checksum, Origin, RawFile};
 pub use mat::MatError;
 

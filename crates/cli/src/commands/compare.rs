@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit compare sim:bumps --budget 128 --seeds 8\n  loopfit compare sim:bumps --budget 128 --shape single=4,11 --shape loop=4,11,16 --shape untied=6,2,3 --json\n  loopfit compare airfoil.csv --target pressure --budget 64 --seeds 8 --report out/"
+    after_help = "Examples:\n  loopfit compare sim:bumps --budget 128 --seeds 8\n  loopfit compare sim:bumps --budget 128 --shape single=4,11 --shape loop=4,11,16 --shape untied=6,2,3 --json\n  loopfit compare data:airfoil --data-dir data --budget 64 --seeds 8 --report out/"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -120,6 +120,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let source = a.learn.source(a.first_seed)?;
     if let (Source::Table(table), false) = (&source, global.quiet) {
         output::say(&table.decision.because);
+        table.notes.iter().for_each(|note| output::say(note));
     }
     let setup = Setup {
         source,
@@ -251,7 +252,11 @@ impl Setup {
             self.seeds.clone(),
             methods.collect(),
         )?;
-        Ok(comparison.with_notes([note]))
+        let notes = match &self.source {
+            Source::Table(table) => table.notes.clone(),
+            Source::Simulation { .. } => Vec::new(),
+        };
+        Ok(comparison.with_notes(notes.into_iter().chain([note])))
     }
 }
 

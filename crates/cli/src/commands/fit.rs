@@ -21,7 +21,7 @@ const SAFETY: f64 = 0.8;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit fit data.csv --target y --budget 128 -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --effort strong -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --time 60s --refit -o model.safetensors\n  loopfit fit data.csv --target species --budget 64 --method loop -o model.safetensors\n  loopfit fit points.csv --task density --budget 160 -o density.safetensors\n  cat data.csv | loopfit fit - --target y --budget 128 --json"
+    after_help = "Examples:\n  loopfit fit data.csv --target y --budget 128 -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --effort strong -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --time 60s --refit -o model.safetensors\n  loopfit fit data.csv --target species --budget 64 --method loop -o model.safetensors\n  loopfit fit data:airfoil --data-dir data --budget 64 -o airfoil.safetensors\n  loopfit fit points.csv --task density --budget 160 -o density.safetensors\n  cat data.csv | loopfit fit - --target y --budget 128 --json"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -183,6 +183,7 @@ fn notes(source: &Source, replication: &Replication) -> Vec<String> {
     let mut notes = Vec::new();
     if let Source::Table(table) = source {
         notes.push(table.decision.because.clone());
+        notes.extend(table.notes.iter().cloned());
     }
     notes.extend(replication.notes.iter().cloned());
     notes.push(format!(

@@ -15,7 +15,8 @@ use std::path::PathBuf;
 pub(crate) struct Arguments {
     /// The model file.
     model: PathBuf,
-    /// The rows to predict; the target column may be absent.
+    /// The rows to predict: a file, where the target column may be absent, a data set such as
+    /// data:airfoil or a simulation.
     data: DataName,
     /// Write a csv file instead of printing.
     #[arg(long, short, value_name = "FILE")]
@@ -43,8 +44,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         )?;
     }
     let model = FittedModel::load(&a.model)?;
-    let table = a.read.table(&a.data, a.seed)?;
-    let (predictions, notes) = super::on_threads(global, || model.predict(&table))??;
+    let (table, mut notes) = a.read.table(&a.data, a.seed)?;
+    let (predictions, more) = super::on_threads(global, || model.predict(&table))??;
+    notes.extend(more);
     if !global.quiet {
         notes.iter().for_each(|note| output::say(note));
     }

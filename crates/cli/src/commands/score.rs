@@ -17,7 +17,8 @@ use std::path::PathBuf;
 pub(crate) struct Arguments {
     /// The model file.
     model: PathBuf,
-    /// Rows with known targets; of a simulation, its noise-free test observations.
+    /// Rows with known targets: a file, a data set such as data:airfoil, or a simulation's
+    /// noise-free test observations.
     data: DataName,
     /// Seed of a simulation: its function and its rows; 0 by default.
     #[arg(long)]
@@ -28,18 +29,23 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let model = FittedModel::load(&a.model)?;
-    let table = a.read.table(&a.data, a.seed)?;
+    let (table, notes) = a.read.table(&a.data, a.seed)?;
     let rows: Vec<usize> = (0..table.rows()).collect();
     let score = super::on_threads(global, || model.score(&table, &rows))??;
     if !global.quiet {
         let (fitted, seed) = (&model.provenance, a.seed.unwrap_or(0));
-        if a.data.file().is_none() && (fitted.source != table.source() || fitted.seed != seed) {
+        if matches!(a.data, DataName::Simulation(_))
+            && (fitted.source != table.source() || fitted.seed != seed)
+        {
             output::say(&format!(
                 "the model was fitted from {} with seed {}: this is another function",
                 fitted.source, fitted.seed
             ));
         }
-        score.notes.iter().for_each(|note| output::say(note));
+        notes
+            .iter()
+            .chain(&score.notes)
+            .for_each(|note| output::say(note));
     }
     if global.json {
         let also: Map<String, _> = score

@@ -64,6 +64,7 @@ pub(crate) fn command(directory: &Path, arguments: &str) -> Command {
     command
         .current_dir(directory)
         .env("NO_COLOR", "1")
+        .env_remove("LOOPFIT_DATA")
         .args(arguments.split_whitespace());
     command
 }
