@@ -303,6 +303,7 @@ fn mat(rows: &[Vec<f64>]) -> Vec<u8> {
 #[test]
 fn sarcos_with_its_training_file_has_official_test_rows() {
     let folder = tempfile::tempdir().unwrap();
+    let sarcos = DataSet::find("sarcos").unwrap();
     let row = |i: usize| (0..28).map(|j| (100 * i + j) as f64).collect::<Vec<f64>>();
     let training: Vec<Vec<f64>> = (0..10).map(row).collect();
     write(folder.path(), "sarcos/sarcos_inv.mat", &mat(&training));
@@ -311,10 +312,7 @@ fn sarcos_with_its_training_file_has_official_test_rows() {
         "sarcos/sarcos_inv_test.mat",
         &mat(&[row(0), row(5), row(77)]),
     );
-    let loaded = DataSet::find("sarcos")
-        .unwrap()
-        .load(folder.path())
-        .unwrap();
+    let loaded = sarcos.load(folder.path()).unwrap();
     assert_eq!(loaded.official_test, Some(vec![10, 11, 12]));
     assert_eq!(loaded.table.names().len(), 22);
     assert_eq!(numbers(&loaded, "q2")[..2], [1.0, 101.0]);
@@ -324,4 +322,7 @@ fn sarcos_with_its_training_file_has_official_test_rows() {
         Groups::new(&loaded.table, &roles, None).unwrap().count(),
         11
     );
+    fs::remove_file(folder.path().join("sarcos/sarcos_inv.mat")).unwrap();
+    let missing = sarcos.load(folder.path()).unwrap_err().to_string();
+    assert!(missing.contains("sarcos/sarcos_inv.mat"), "{missing}");
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Cursor, Read};
 use std::time::Duration;
 
-use calamine::{Data, Reader};
+use calamine::{Data, Reader, Xls, Xlsx};
 use flate2::read::MultiGzDecoder;
 use ureq::Agent;
 
@@ -86,8 +86,8 @@ impl Fetcher {
     /// The uncompressed content of a file, verified.
     pub fn fetch(&self, file: &RawFile) -> Result<Vec<u8>, FetchError> {
         let (url, content) = match &self.mirror {
-            Some(mirror) => self.from_mirror(mirror, file)?,
-            None => self.from_origin(file)?,
+            Some(mirror) => self.ask_mirror(mirror, file)?,
+            None => self.ask_origin(file)?,
         };
         if file.is_content(&content) {
             Ok(content)
@@ -99,7 +99,7 @@ impl Fetcher {
         }
     }
 
-    fn from_mirror(&self, mirror: &str, file: &RawFile) -> Result<(String, Vec<u8>), FetchError> {
+    fn ask_mirror(&self, mirror: &str, file: &RawFile) -> Result<(String, Vec<u8>), FetchError> {
         let plain = format!("{mirror}/{}", file.path.replace(' ', "%20"));
         match self.download(&plain) {
             Err(FetchError::Status { status: 404, .. }) => {}
@@ -119,7 +119,7 @@ impl Fetcher {
         }
     }
 
-    fn from_origin(&self, file: &RawFile) -> Result<(String, Vec<u8>), FetchError> {
+    fn ask_origin(&self, file: &RawFile) -> Result<(String, Vec<u8>), FetchError> {
         let url = match file.origin {
             Origin::File { url }
             | Origin::Zip { url, .. }
@@ -157,7 +157,7 @@ fn unpack(origin: Origin, content: Vec<u8>) -> Result<Vec<u8>, String> {
     match origin {
         Origin::File { .. } | Origin::Substitute => Ok(content),
         Origin::Zip { member, .. } => from_zip(content, member),
-        Origin::ZipSheet { member, .. } => first_sheet(from_zip(content, member)?),
+        Origin::ZipSheet { member, .. } => first_sheet(from_zip(content, member)?, member),
         Origin::Tgz { member, .. } => {
             let mut archive = tar::Archive::new(MultiGzDecoder::new(content.as_slice()));
             let entries = archive.entries().map_err(|e| e.to_string())?;
@@ -187,13 +187,18 @@ fn from_zip(content: Vec<u8>, member: &str) -> Result<Vec<u8>, String> {
 
 /// The first sheet of an xls or xlsx file as csv. A column of integers is written without
 /// decimals, any other with the shortest decimals that read back, as `540.0`.
-fn first_sheet(content: Vec<u8>) -> Result<Vec<u8>, String> {
-    let mut book =
-        calamine::open_workbook_auto_from_rs(Cursor::new(content)).map_err(|e| e.to_string())?;
-    let sheet = book
-        .worksheet_range_at(0)
-        .ok_or("the spreadsheet has no sheet")?
-        .map_err(|e| e.to_string())?;
+fn first_sheet(content: Vec<u8>, member: &str) -> Result<Vec<u8>, String> {
+    let content = Cursor::new(content);
+    let sheet = if member.ends_with(".xlsx") {
+        let mut book = Xlsx::new(content).map_err(|e| e.to_string())?;
+        let sheet = book.worksheet_range_at(0);
+        sheet.map(|sheet| sheet.map_err(|e| e.to_string()))
+    } else {
+        let mut book = Xls::new(content).map_err(|e| e.to_string())?;
+        let sheet = book.worksheet_range_at(0);
+        sheet.map(|sheet| sheet.map_err(|e| e.to_string()))
+    };
+    let sheet = sheet.ok_or("the spreadsheet has no sheet")??;
     let integral = |cell: &Data| match cell {
         Data::Float(v) => v.fract() == 0.0,
         _ => true,
@@ -269,6 +274,57 @@ mod tests {
         let found = unpack(origin("cal_housing.data"), content.clone());
         assert_eq!(found, Ok(b"1,2\n".to_vec()));
         assert!(unpack(origin("other"), content).is_err());
+    }
+
+    /// The csv form of the power plant data, through an xlsx file with all seventeen digits.
+    #[test]
+    fn an_xlsx_sheet_becomes_the_published_csv() {
+        let Some(folder) = std::env::var_os("LOOPFIT_DATA") else {
+            return;
+        };
+        let plant = &DataSet::find("power-plant").unwrap().files[0];
+        let Some(path) = plant.locate(std::path::Path::new(&folder)) else {
+            return;
+        };
+        let csv = String::from_utf8(crate::catalog::files::read_unpacked(&path).unwrap()).unwrap();
+        let cell = |text: &str| match text.parse::<f64>() {
+            Ok(v) => format!("<c><v>{v:.16e}</v></c>"),
+            Err(_) => format!("<c t=\"inlineStr\"><is><t>{text}</t></is></c>"),
+        };
+        let rows = csv.lines().map(|line| {
+            let cells: String = line.split(',').map(cell).collect();
+            format!("<row>{cells}</row>")
+        });
+        let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+        let office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+        let package = "http://schemas.openxmlformats.org/package/2006/relationships";
+        let sheet = format!(
+            "<worksheet xmlns=\"{main}\"><sheetData>{}</sheetData></worksheet>",
+            rows.collect::<String>()
+        );
+        let book = format!(
+            "<workbook xmlns=\"{main}\" xmlns:r=\"{office}\"><sheets><sheet name=\"Sheet1\" sheetId=\"1\" r:id=\"rId1\"/></sheets></workbook>"
+        );
+        let link = |kind: &str, target: &str| {
+            format!(
+                "<Relationships xmlns=\"{package}\"><Relationship Id=\"rId1\" Type=\"{office}/{kind}\" Target=\"{target}\"/></Relationships>"
+            )
+        };
+        let package_links = link("officeDocument", "xl/workbook.xml");
+        let book_links = link("worksheet", "worksheets/sheet1.xml");
+        let xlsx = zipped(&[
+            ("xl/workbook.xml", book.as_bytes()),
+            ("_rels/.rels", package_links.as_bytes()),
+            ("xl/_rels/workbook.xml.rels", book_links.as_bytes()),
+            ("xl/worksheets/sheet1.xml", sheet.as_bytes()),
+        ]);
+        let archive = zipped(&[("CCPP/Folds5x2_pp.xlsx", &xlsx)]);
+        let made = unpack(plant.origin, archive).unwrap();
+        assert!(
+            plant.is_content(&made),
+            "{}",
+            String::from_utf8_lossy(&made[..200])
+        );
     }
 
     /// The csv form of the concrete data is that of its spreadsheet, byte for byte.

@@ -307,7 +307,9 @@ pub(super) fn sarcos(folder: &mut Folder<'_>) -> Result<Prepared, CatalogError> 
     let [training, test, substitute] = folder.set.files else {
         unreachable!("three files in the catalogue");
     };
-    let full = training.locate(folder.folder).is_some();
+    // Without either file it is the published one that is missing.
+    let full =
+        training.locate(folder.folder).is_some() || substitute.locate(folder.folder).is_none();
     let test = sarcos_matrix(folder, test)?;
     let first = if full {
         sarcos_matrix(folder, training)?
