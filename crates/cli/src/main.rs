@@ -17,14 +17,9 @@ use exit::Exit;
 /// separate blocks (Untied), under a hard cap B on the number of trainable numbers.
 ///
 /// DATA is a csv or tsv file (gzip is fine, `-` reads standard input), a parquet file
-<<<<<<< HEAD
-/// where that is built in, or a simulation: sim:bumps, sim:recurrence, sim:friedman1,
-/// sim:four-modes, sim:double-well. Results go to standard output, talk to standard error.
-=======
 /// where that is built in, a simulation (sim:bumps, sim:recurrence, sim:friedman1,
-/// sim:four-modes) or a real data set of the paper (data:airfoil, ...; see `loopfit data
-/// list`). Results go to standard output, talk to standard error.
->>>>>>> 6eaa400 (cli: data:NAME as DATA, and the commands data list, check and fetch)
+/// sim:four-modes, sim:double-well) or a real data set of the paper (data:airfoil, ...;
+/// see `loopfit data list`). Results go to standard output, talk to standard error.
 #[derive(Parser)]
 #[command(name = "loopfit", version, arg_required_else_help = true)]
 #[command(
@@ -69,13 +64,10 @@ enum Command {
     Sample(commands::sample::Arguments),
     /// List the shapes that fit under a cap, with their exact counts.
     Budget(commands::budget::Arguments),
-<<<<<<< HEAD
-    /// Run frozen protocols: the paper's studies, those beyond it, or your own.
-    Study(commands::study::Arguments),
-=======
     /// List, check and download the real data sets of the paper.
     Data(commands::data::Arguments),
->>>>>>> 6eaa400 (cli: data:NAME as DATA, and the commands data list, check and fetch)
+    /// Run frozen protocols: the paper's studies, those beyond it, or your own.
+    Study(commands::study::Arguments),
     /// Print a completion script for a shell.
     Completions(commands::completions::Arguments),
 }
@@ -93,11 +85,8 @@ fn main() -> std::process::ExitCode {
         Command::Compare(a) => commands::compare::run(&a, global),
         Command::Sample(a) => commands::sample::run(&a, global),
         Command::Budget(a) => commands::budget::run(&a, global),
-<<<<<<< HEAD
-        Command::Study(a) => commands::study::run(&a, global),
-=======
         Command::Data(a) => commands::data::run(&a, global),
->>>>>>> 6eaa400 (cli: data:NAME as DATA, and the commands data list, check and fetch)
+        Command::Study(a) => commands::study::run(&a, global),
         Command::Completions(a) => commands::completions::run(&a),
     };
     result.unwrap_or_else(|error| Exit::of_error(&error)).into()

@@ -248,9 +248,10 @@ impl Runner<'_> {
     }
 
     fn run_all(&self, tasks: &[Task], shortlists: &Shortlists) -> Result<(), StudyError> {
+        // In their order, so that one case after the other is finished.
         tasks
-            .par_iter()
-            .with_max_len(1)
+            .iter()
+            .par_bridge()
             .try_for_each(|task| self.run_task(task, shortlists))
     }
 
