@@ -2,6 +2,7 @@
 
 use crate::output;
 use loopfit_search::SearchError;
+use loopfit_study::StudyError;
 use std::io;
 use std::process::ExitCode;
 
@@ -54,7 +55,8 @@ impl Exit {
             return Self::Done;
         }
         output::say(&format!("error: {error:#}"));
-        if error.is::<Usage>() {
+        let unknown = matches!(error.downcast_ref(), Some(StudyError::Unknown { .. }));
+        if error.is::<Usage>() || unknown {
             Self::WrongUsage
         } else {
             Self::BadInput

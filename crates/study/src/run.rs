@@ -83,26 +83,23 @@ impl<'a> Prepared<'a> {
 
 /// Everything that a share of a study does, before the shapes that fit are known.
 pub fn total(study: &Study, shard: Shard) -> Work {
-    let own = |tasks: Vec<Task>| {
-        let tasks = tasks.into_iter().enumerate();
-        tasks
-            .filter(|(i, _)| shard.has(*i))
-            .map(|(_, task)| task)
-            .collect::<Vec<_>>()
-    };
-    let confirmed: Vec<&Case> = match study.shortlist.as_ref().and_then(|s| s.screen.as_ref()) {
-        // One of the cases is chosen, and one may be added.
-        Some(screen) => study
-            .cases
-            .iter()
-            .take(1 + usize::from(screen.also.is_some()))
-            .collect(),
-        None => study.cases.iter().collect(),
-    };
-    let tasks = own(development(study))
-        .into_iter()
-        .chain(own(confirmation(study, &confirmed)));
-    tasks.map(|task| expected(study, &task)).sum()
+    let tasks = [development(study), confirmation(study, &foreseen(study))];
+    let own = tasks.iter().flat_map(|tasks| share(tasks, shard));
+    own.map(|task| expected(study, &task)).sum()
+}
+
+/// The tasks of a share.
+fn share(tasks: &[Task], shard: Shard) -> Vec<Task> {
+    let own = tasks.iter().enumerate().filter(|(i, _)| shard.has(*i));
+    own.map(|(_, task)| task.clone()).collect()
+}
+
+/// The cases that are confirmed, as many as before a screen can be known: it selects one, and
+/// one may be added.
+fn foreseen(study: &Study) -> Vec<&Case> {
+    let screen = study.shortlist.as_ref().and_then(|s| s.screen.as_ref());
+    let count = screen.map_or(usize::MAX, |s| 1 + usize::from(s.also.is_some()));
+    study.cases.iter().take(count).collect()
 }
 
 /// Fits of a task as far as they are known beforehand.
@@ -162,14 +159,13 @@ struct Runner<'a> {
 impl Runner<'_> {
     fn run(&self) -> Result<(), StudyError> {
         let shard = self.prepared.shard;
-        let share = |tasks: &[Task]| -> Vec<Task> {
-            let own = tasks.iter().enumerate().filter(|(i, _)| shard.has(*i));
-            own.map(|(_, task)| task.clone()).collect()
-        };
         let development = development(self.study);
-        self.run_all(&share(&development), &Shortlists::new())?;
+        self.run_all(&share(&development, shard), &Shortlists::new())?;
         let (cases, screened) = self.confirmed_cases(&development)?;
-        let own = share(&confirmation(self.study, &cases));
+        let own = share(&confirmation(self.study, &cases), shard);
+        let work = |tasks: &[Task]| tasks.iter().map(|task| expected(self.study, task)).sum();
+        let foreseen = share(&confirmation(self.study, &foreseen(self.study)), shard);
+        self.workshop.progress.correct(work(&foreseen), work(&own));
         let shortlists = self.shortlists(&development, &own)?;
         if let Some(content) = screened {
             let w = &self.workshop;
@@ -278,7 +274,13 @@ impl Runner<'_> {
             return Ok(());
         };
         w.store.begin_task(w.study, task)?;
-        let trial = Trial::new(&self.prepared.sources, case, task.split, task.seed);
+        let trial = Trial::new(
+            &self.prepared.sources,
+            self.study,
+            case,
+            task.split,
+            task.seed,
+        );
         let recorder = Recorder::new(w, &task.name);
         let frozen = match frozen {
             Some(frozen) => {

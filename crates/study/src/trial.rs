@@ -147,6 +147,8 @@ pub(crate) struct Trial<'a> {
     pub(crate) case: &'a Case,
     split: Option<u64>,
     pub(crate) seed: u64,
+    /// Sizes of a path's stages.
+    stages: Vec<(usize, usize)>,
     sealed: Mutex<Vec<((usize, usize), Arc<Sealed>)>>,
 }
 
@@ -157,12 +159,20 @@ struct Sealed {
 }
 
 impl<'a> Trial<'a> {
-    pub(crate) fn new(sources: &'a Sources, case: &'a Case, split: Option<u64>, seed: u64) -> Self {
+    pub(crate) fn new(
+        sources: &'a Sources,
+        study: &Study,
+        case: &'a Case,
+        split: Option<u64>,
+        seed: u64,
+    ) -> Self {
+        let stages = study.continuation.iter().flat_map(|path| &path.stages);
         Self {
             sources,
             case,
             split,
             seed,
+            stages: stages.map(|stage| (stage.train, stage.valid)).collect(),
             sealed: Mutex::default(),
         }
     }
@@ -186,10 +196,8 @@ impl<'a> Trial<'a> {
 
     /// Training and validation samples of the case's own size.
     pub(crate) fn visible(&self) -> Result<Visible, StudyError> {
-        self.visible_at(
-            self.case.train.unwrap_or_default(),
-            self.case.valid.unwrap_or_default(),
-        )
+        let (train, valid) = self.own_size();
+        self.visible_at(train, valid)
     }
 
     /// Training and validation samples of a size; smaller ones are the first of larger ones.
@@ -284,28 +292,25 @@ impl<'a> Trial<'a> {
 
     /// The replication of the case's own size.
     fn only(&self) -> Result<Arc<Sealed>, StudyError> {
-        self.sealed(
-            self.case.train.unwrap_or_default(),
-            self.case.valid.unwrap_or_default(),
-        )
+        let (train, valid) = self.own_size();
+        self.sealed(train, valid)
+    }
+
+    fn own_size(&self) -> (usize, usize) {
+        let (train, valid) = (self.case.train, self.case.valid);
+        (train.unwrap_or_default(), valid.unwrap_or_default())
     }
 
     /// The replication that a fit was trained on: by the hash of its training samples where there
     /// are several.
     fn of_fit(&self, spec: &str) -> Result<Arc<Sealed>, StudyError> {
-        let all = self.sealed.lock().unwrap_or_else(PoisonError::into_inner);
         let spec: serde_json::Value = serde_json::from_str(spec).unwrap_or_default();
-        let trained_on = |sealed: &Sealed| spec["train"] == sealed.problem.train.hash();
-        match &all[..] {
-            [] => {}
-            [(_, one)] => return Ok(one.clone()),
-            several => {
-                if let Some((_, sealed)) = several.iter().find(|(_, s)| trained_on(s)) {
-                    return Ok(sealed.clone());
-                }
+        for (train, valid) in &self.stages {
+            let sealed = self.sealed(*train, *valid)?;
+            if spec["train"] == sealed.problem.train.hash() {
+                return Ok(sealed);
             }
         }
-        drop(all);
         self.only()
     }
 

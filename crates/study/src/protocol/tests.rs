@@ -34,7 +34,16 @@ fn built_in_protocols_are_frozen() {
 }
 
 const FROZEN: &str = "
-x
+cap-path 4913ce914405
+iteration-path 562c28a2232d
+sample-size-path 6986f871a880
+ebm 56f85c50e7c1
+real-regression 051bea251e90
+real-classification f18b58b93722
+beyond-simulations 2dfeffa6fb81
+beyond-ebm 8ac71c85e73c
+beyond-real 17f0213116c6
+separation b4ecfc375a7c
 ";
 
 #[test]

@@ -1,0 +1,284 @@
+//! `loopfit study` from outside: crashes, signals, shares, reports and protocols of one's own.
+
+mod common;
+use common::{Place, regression_csv};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A protocol on a table of one's own.
+const OWN: &str = r#"
+title = "My sensor"
+seeds = { first = 1, count = 2 }
+test_splits = [1, 2, 3]
+baselines = true
+[[cases]]
+name = "sensor"
+data = "sensor.csv"
+target = "y"
+budget = 48
+[search]
+updates = 400
+"#;
+
+fn start(place: &Place, arguments: &str) -> Child {
+    Command::new(assert_cmd::cargo::cargo_bin("loopfit"))
+        .args(arguments.split(' '))
+        .current_dir(place.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn content(place: &Place, out: &str) -> String {
+    place.ok(&format!("study export {out} --json"))
+}
+
+/// Killed fifty times at random moments and started again each time, a study ends with the same
+/// content as one that was left alone; so it does on another number of threads and in three
+/// shares.
+#[test]
+fn fifty_kills_lose_nothing_and_repeat_nothing() {
+    let place = Place::new();
+    let run = "study run cap-path --quick --quiet --out";
+    place.ok(&format!("{run} whole --threads 2"));
+    let expected = content(&place, "whole");
+    let mut state = 7u64;
+    let mut unfinished = 0;
+    for _ in 0..50 {
+        let mut child = start(&place, &format!("{run} killed --threads 1"));
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        std::thread::sleep(Duration::from_millis(15 + (state >> 33) % 60));
+        child.kill().unwrap();
+        unfinished += usize::from(!child.wait().unwrap().success());
+    }
+    assert!(
+        unfinished > 20,
+        "only {unfinished} of 50 kills came in time"
+    );
+    place.ok(&format!("{run} killed --threads 2"));
+    assert!(content(&place, "killed") == expected, "after kills");
+    place.ok(&format!("{run} one --threads 1"));
+    assert!(content(&place, "one") == expected, "on one thread");
+    for shard in ["3/3", "1/3", "2/3"] {
+        place.ok(&format!("{run} shards --shard {shard}"));
+    }
+    place.ok("study merge shards --out merged --quiet");
+    assert!(content(&place, "merged") == expected, "three shares");
+}
+
+/// SIGINT ends a run with 130 and SIGTERM with 143; both leave a store that goes on.
+#[cfg(unix)]
+#[test]
+fn signals_finish_the_transaction() {
+    let place = Place::new();
+    place.ok("study run sample-size-path --quick --out whole --quiet");
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let out = format!("stopped{signal}");
+        let mut stopped = false;
+        for wait in [40, 80, 20, 160, 10] {
+            let child = start(
+                &place,
+                &format!("study run sample-size-path --quick --out {out} --threads 1"),
+            );
+            std::thread::sleep(Duration::from_millis(wait));
+            let pid = child.id().to_string();
+            // A run that has ended cannot be reached any more.
+            let _ = Command::new("kill")
+                .args([signal, &pid])
+                .stderr(Stdio::null())
+                .status();
+            let output = child.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            match output.status.code() {
+                Some(0) => break,
+                Some(found) if found == code => {
+                    stopped |= said.contains("the same command goes on")
+                }
+                // Before the handler was in place.
+                None => {}
+                other => panic!("{signal}: {other:?}: {said}"),
+            }
+        }
+        assert!(stopped, "{signal} never came in time");
+        place.ok(&format!(
+            "study run sample-size-path --quick --out {out} --quiet"
+        ));
+        assert!(
+            content(&place, &out) == content(&place, "whole"),
+            "{signal}"
+        );
+    }
+}
+
+/// A protocol of ten lines on a table of one's own: run, status, report, export.
+#[test]
+fn a_protocol_of_ones_own() {
+    let place = Place::new();
+    place
+        .write("sensor.csv", regression_csv(200))
+        .write("mine.toml", OWN);
+    place.ok("study run mine.toml --out runs");
+    let status = place.json("study status runs");
+    let study = &status["studies"][0];
+    assert_eq!(study["study"], "mine");
+    assert_eq!(study["complete"], true);
+    assert_eq!(
+        (study["replications"].as_u64(), study["fits"].as_u64()),
+        (Some(6), study["total_fits"].as_u64())
+    );
+    let methods = study["points"][0]["methods"].as_array().unwrap();
+    let names: Vec<&str> = methods
+        .iter()
+        .map(|m| m["method"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["single", "loop", "untied", "linear", "constant"]);
+    // The target is linear but for a category: the linear model is nearly exact, the constant is not.
+    let mean = |i: usize| methods[i]["mean"].as_f64().unwrap();
+    assert!(mean(3) < 1e-3 && mean(4) > 0.5, "{methods:?}");
+    let page = String::from_utf8(place.read("runs/report/mine.html")).unwrap();
+    assert!(
+        page.contains("My sensor") && page.contains("<svg") && !page.contains("http://localhost")
+    );
+    let text = String::from_utf8(place.read("runs/report/mine.md")).unwrap();
+    assert!(
+        text.contains("SD between splits") && text.contains("linear model"),
+        "{text}"
+    );
+    for file in ["mine.tex", "mine-pairs.svg"] {
+        assert!(!place.read(&format!("runs/report/{file}")).is_empty());
+    }
+    place.ok("study report runs --out elsewhere");
+    assert_eq!(place.read("elsewhere/mine.html"), page.as_bytes());
+    // Nothing is left to do, and nothing changes.
+    let before = content(&place, "runs");
+    place.ok("study run mine.toml --out runs --quiet");
+    assert_eq!(content(&place, "runs"), before);
+}
+
+#[test]
+fn lists_plans_and_protocols() {
+    let place = Place::new();
+    let list = place.json("study list");
+    let names: Vec<&str> = list["studies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["name"].as_str().unwrap())
+        .collect();
+    for name in [
+        "cap-path",
+        "iteration-path",
+        "sample-size-path",
+        "ebm",
+        "real-regression",
+        "real-classification",
+        "beyond-simulations",
+        "beyond-ebm",
+        "beyond-real",
+        "separation",
+    ] {
+        assert!(names.contains(&name), "{name}");
+        let shown = place.json(&format!("study show {name}"));
+        assert_eq!(shown["studies"][0]["hash"].as_str().unwrap().len(), 64);
+        assert!(place.ok(&format!("study show {name}")).contains("title = "));
+    }
+    let whole = place.json("study plan paper");
+    assert_eq!(whole["studies"].as_array().unwrap().len(), 6);
+    let fits = |value: &serde_json::Value, i: usize| value["studies"][i]["fits"].as_u64().unwrap();
+    let shares: u64 = (1..=3)
+        .map(|i| fits(&place.json(&format!("study plan paper --shard {i}/3")), 0))
+        .sum();
+    assert_eq!(shares, fits(&whole, 0));
+    assert!(fits(&place.json("study plan paper --quick"), 0) < fits(&whole, 0));
+}
+
+/// Wrong requests: one sentence, the exit code of the design, nothing left behind.
+#[test]
+fn wrong_requests() {
+    let place = Place::new();
+    place
+        .write("bad.toml", OWN.replace("seeds =", "sedes ="))
+        .write("mine.toml", OWN)
+        .write("small.toml", OWN.replace("budget = 48", "budget = 5"))
+        .write("text.sqlite", "no database")
+        .write(
+            "many.toml",
+            OWN.replace("sensor.csv", "sim:bumps")
+                .replace("target = \"y\"", "train = 64\nvalid = 64")
+                + "rungs = 1",
+        )
+        .write(
+            "sim.toml",
+            OWN.replace("sensor.csv", "sim:humps")
+                .replace("target = \"y\"", "train = 64\nvalid = 64"),
+        );
+    let before = place.files();
+    for (arguments, code, says) in [
+        ("study run papers", 2, "cap-path"),
+        ("study run missing.toml", 3, "missing.toml"),
+        ("study run bad.toml --out runs", 3, "sedes"),
+        ("study run many.toml --out runs", 3, "rungs"),
+        ("study run mine.toml --out runs", 3, "sensor.csv"),
+        ("study run sim.toml --out runs", 3, "humps"),
+        ("study run real-regression --out runs", 3, "data fetch"),
+        (
+            "study run real-regression --out runs --data-dir none",
+            3,
+            "none",
+        ),
+        ("study run cap-path --shard 4/3", 2, "4/3"),
+        ("study run cap-path --quick --out bad.toml", 3, "bad.toml"),
+        ("study status none", 3, "holds no study"),
+        ("study status text.sqlite", 3, "text.sqlite"),
+        ("study report none", 3, "holds no study"),
+        ("study export none", 2, "--json"),
+        ("study export none --json", 3, "holds no study"),
+        ("study merge none --out runs", 3, "holds no study"),
+        ("study merge", 2, "required"),
+        ("study", 2, "Usage"),
+    ] {
+        let output = place.run(arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
+        assert!(said.contains(says), "{arguments}: {said}");
+        assert!(!said.contains("panicked"), "{arguments}: {said}");
+        assert_eq!(place.files(), before, "{arguments}");
+    }
+    place.write("sensor.csv", regression_csv(60));
+    let output = place.run("study run small.toml --out runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("budget 5"), "{said}");
+}
+
+/// The paper's real data, from the folder named by `LOOPFIT_DATA`; without it this passes.
+#[test]
+fn quick_real_studies() {
+    let Some(data) = std::env::var_os("LOOPFIT_DATA") else {
+        return;
+    };
+    let place = Place::new();
+    for name in ["real-regression", "real-classification", "beyond-real"] {
+        let output = common::command(
+            &place.path(""),
+            &format!("study run {name} --quick --out runs --quiet"),
+        )
+        .env("LOOPFIT_DATA", &data)
+        .output()
+        .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    // Both protocols on the same rows are compared.
+    let text = String::from_utf8(place.read("runs/report/beyond-real.md")).unwrap();
+    assert!(
+        text.contains("Against Real data: regression (quick)"),
+        "{text}"
+    );
+}
