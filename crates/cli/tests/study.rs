@@ -95,7 +95,7 @@ fn signals_finish_the_transaction() {
             match output.status.code() {
                 Some(0) => break,
                 Some(found) if found == code => {
-                    stopped |= said.contains("the same command goes on")
+                    stopped |= said.contains("the same command goes on");
                 }
                 // Before the handler was in place.
                 None => {}

@@ -38,7 +38,7 @@ pub enum StudyError {
         /// The case or task.
         of: String,
         /// Why.
-        why: loopfit_search::SearchError,
+        why: Box<loopfit_search::SearchError>,
     },
     /// A cap under which a shape does not fit.
     #[error("case `{case}`: no shape of {method} fits the cap of {budget}; raise the cap")]

@@ -93,7 +93,7 @@ impl<'a> Recorder<'a> {
             .run(&specs, w.control, finished)
             .map_err(|e| StudyError::Search {
                 of: self.task.to_string(),
-                why: e.into(),
+                why: Box::new(e.into()),
             })?;
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
@@ -171,7 +171,7 @@ impl Fits for SearchFits<'_> {
             .collect();
         self.recorder.run(&jobs).map_err(|error| match error {
             StudyError::Interrupted => SearchError::Interrupted,
-            StudyError::Search { why, .. } => why,
+            StudyError::Search { why, .. } => *why,
             other => SearchError::Fits(Box::new(other)),
         })
     }

@@ -29,7 +29,8 @@ pub fn report(store: &Store, named: &Named) -> Result<Document, StudyError> {
         blocks.extend(tables::screen(&results));
         blocks.extend(figures::curves(&results));
         blocks.extend(trend::section(&results));
-        blocks.extend(tables::means(&results, &published));
+        blocks.extend(tables::beside_paper(&results, &published));
+        blocks.extend(tables::means(&results));
         blocks.extend(tables::differences(&results, &published));
         blocks.extend(tables::falls(&results, &published));
         blocks.extend(tables::splits(&results));

@@ -40,7 +40,7 @@ impl<'a> Prepared<'a> {
             for case in &study.cases {
                 searched::work(plan, case, &study.methods).map_err(|why| StudyError::Search {
                     of: format!("case `{}`", case.name),
-                    why,
+                    why: Box::new(why),
                 })?;
             }
         }

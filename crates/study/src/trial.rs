@@ -21,8 +21,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Sources {
     data_dir: Option<PathBuf>,
-    tables: Mutex<HashMap<(String, Option<u64>), Arc<Source>>>,
+    tables: Mutex<Tables>,
 }
+
+/// Tables by case and test split.
+type Tables = HashMap<(String, Option<u64>), Arc<Source>>;
 
 impl Sources {
     /// Checks that the data of every case are there; files of `data:NAME` are looked for in
@@ -110,7 +113,7 @@ impl Sources {
         }
         let source = TableSource::new(table, &options).map_err(|why| StudyError::Search {
             of: format!("case `{}`", case.name),
-            why,
+            why: Box::new(why),
         })?;
         let source = Arc::new(Source::Table(Box::new(source)));
         tables.insert(key, source.clone());
@@ -149,8 +152,11 @@ pub(crate) struct Trial<'a> {
     pub(crate) seed: u64,
     /// Sizes of a path's stages.
     stages: Vec<(usize, usize)>,
-    sealed: Mutex<Vec<((usize, usize), Arc<Sealed>)>>,
+    sealed: Mutex<Replications>,
 }
+
+/// Replications by their training and validation sizes.
+type Replications = Vec<((usize, usize), Arc<Sealed>)>;
 
 /// A replication whose test samples nobody has asked for yet.
 struct Sealed {
@@ -189,7 +195,7 @@ impl<'a> Trial<'a> {
             },
             why => StudyError::Search {
                 of: format!("case `{}`", self.case.name),
-                why,
+                why: Box::new(why),
             },
         }
     }

@@ -28,82 +28,154 @@ fn scale(point: &Point) -> Exponent {
     Exponent::of(point.methods().map(|(_, entry)| entry.mean()))
 }
 
-/// Means of all methods, medians, wins, the typical shape; published means where there are some.
-pub(super) fn means(results: &Results, published: &Published) -> Vec<Block> {
-    let mut blocks = vec![Block::Heading("Results".to_string())];
+/// Ours beside the published means, where there are some.
+pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Block> {
+    let mut table = Table::new([
+        ("", Align::Left),
+        ("metric", Align::Left),
+        ("method", Align::Left),
+        ("ours", Align::Right),
+        ("paper", Align::Right),
+        ("difference in SE", Align::Right),
+        ("our median", Align::Right),
+        ("lowest on", Align::Right),
+    ]);
+    for point in &results.points {
+        let Some(row) = published_means(published, point) else {
+            continue;
+        };
+        let exponent = scale(point);
+        for (method, entry) in point.methods() {
+            let is_best = point.best() == Some(method);
+            let theirs = row.of(method);
+            let ours = entry.se().map(|se| (entry.mean(), se));
+            let apart = ours
+                .zip(theirs)
+                .map(|(o, t)| standard_error_difference(o, t));
+            table.push([
+                Cell::from(point_name(results, point)),
+                Cell::from(point.metric.clone()),
+                Cell::marked(entry.label.clone(), is_best),
+                Cell::marked(mean_se(entry.mean(), entry.se(), exponent), is_best),
+                Cell::from(theirs.map_or(String::new(), |(m, se)| mean_se(m, Some(se), exponent))),
+                Cell::from(apart.map_or(String::new(), signed)),
+                Cell::from(number::value(entry.median(), 3, exponent)),
+                Cell::from(format!("{}/{}", point.wins(method), entry.values.len())),
+            ]);
+        }
+    }
+    if table.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        Block::Heading("Beside the paper".to_string()),
+        Block::Table {
+            caption: format!(
+                "Mean (SE); the paper's numbers are from {}. The difference is in standard errors of both: beyond \
+                 \u{b1}2 it is more than the seeds explain.",
+                published.source
+            ),
+            table,
+        },
+    ]
+}
+
+/// Means of everything, one row for each point; medians and shapes are folded.
+pub(super) fn means(results: &Results) -> Vec<Block> {
     let mut metrics: Vec<&str> = results.points.iter().map(|p| p.metric.as_str()).collect();
-    metrics.dedup();
     metrics.sort_unstable();
     metrics.dedup();
-    for metric in metrics {
+    let mut blocks = vec![Block::Heading("Results".to_string())];
+    for metric in &metrics {
         let points: Vec<&Point> = results
             .points
             .iter()
-            .filter(|p| p.metric == metric)
+            .filter(|p| p.metric == *metric)
             .collect();
-        blocks.push(means_of(results, published, metric, &points));
+        blocks.push(wide(results, metric, &points));
     }
+    blocks.push(Block::Details {
+        summary: "Medians and shapes".to_string(),
+        blocks: vec![medians(results)],
+    });
     blocks
 }
 
-fn means_of(results: &Results, published: &Published, metric: &str, points: &[&Point]) -> Block {
-    let theirs = points
-        .iter()
-        .any(|p| published_means(published, p).is_some());
+fn wide(results: &Results, metric: &str, points: &[&Point]) -> Block {
+    let mut keys: Vec<(&str, &str)> = Vec::new();
+    for entry in points.iter().flat_map(|p| &p.entries) {
+        let key = (entry.key.as_str(), entry.label.as_str());
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
     let mut columns = vec![
+        ("".to_string(), Align::Left),
+        ("B".to_string(), Align::Right),
+    ];
+    columns.extend(
+        keys.iter()
+            .map(|(_, label)| (label.to_string(), Align::Right)),
+    );
+    columns.push(("lowest".to_string(), Align::Left));
+    let mut table = Table::new(columns);
+    for point in points {
+        let best = point.best();
+        let exponent = scale(point);
+        let mut cells = vec![
+            Cell::from(point_name(results, point)),
+            Cell::from(number::integer(point.budget as u64)),
+        ];
+        for (key, _) in &keys {
+            let is_best = best.is_some_and(|m| m.key() == *key);
+            let text = point
+                .entry(key)
+                .map_or(String::new(), |e| mean_se(e.mean(), e.se(), exponent));
+            cells.push(Cell::marked(text, is_best));
+        }
+        let lowest = best.map_or(String::new(), |m| {
+            let of = point.entry(m.key()).map_or(0, |e| e.values.len());
+            format!("{m}, on {} of {of}", point.wins(m))
+        });
+        cells.push(Cell::from(lowest));
+        table.push(cells);
+    }
+    Block::Table {
+        caption: format!(
+            "{}: mean (SE), the lowest of the three methods in bold.",
+            capitalised(metric)
+        ),
+        table,
+    }
+}
+
+fn medians(results: &Results) -> Block {
+    let mut table = Table::new([
         ("", Align::Left),
-        ("B", Align::Right),
+        ("metric", Align::Left),
         ("method", Align::Left),
-        ("mean (SE)", Align::Right),
         ("median", Align::Right),
         ("lowest on", Align::Right),
         ("typical shape", Align::Left),
-    ];
-    if theirs {
-        columns.push(("paper", Align::Right));
-        columns.push(("difference in SE", Align::Right));
-    }
-    let mut table = Table::new(columns);
-    for point in points {
-        let row = published_means(published, point);
-        let best = point.best();
-        let exponent = scale(point);
+    ]);
+    for point in &results.points {
         for entry in &point.entries {
             let method = Method::ALL.into_iter().find(|m| m.key() == entry.key);
-            let is_best = method.is_some() && method == best;
             let wins = method.map_or(String::new(), |m| {
                 format!("{}/{}", point.wins(m), entry.values.len())
             });
-            let mut cells = vec![
-                Cell::from(point_name(results, point)),
-                Cell::from(number::integer(point.budget as u64)),
-                Cell::marked(entry.label.clone(), is_best),
-                Cell::marked(mean_se(entry.mean(), entry.se(), exponent), is_best),
-                Cell::from(number::value(entry.median(), 3, exponent)),
-                Cell::from(wins),
-                Cell::from(typical(entry)),
-            ];
-            if theirs {
-                let pair = method.and_then(|m| row?.of(m));
-                cells.push(Cell::from(
-                    pair.map_or(String::new(), |(m, se)| mean_se(m, Some(se), exponent)),
-                ));
-                let ours = entry.se().map(|se| (entry.mean(), se));
-                let apart = ours.zip(pair).map(|(o, t)| standard_error_difference(o, t));
-                cells.push(Cell::from(apart.map_or(String::new(), signed)));
-            }
-            table.push(cells);
+            table.push([
+                point_name(results, point),
+                point.metric.clone(),
+                entry.label.clone(),
+                number::value(entry.median(), 3, scale(point)),
+                wins,
+                typical(entry),
+            ]);
         }
     }
-    let beside = match theirs {
-        true => format!(
-            " Paper: {}. A difference beyond \u{b1}2 standard errors is more than the seeds explain.",
-            published.source
-        ),
-        false => String::new(),
-    };
     Block::Table {
-        caption: format!("{}, lower is better.{beside}", capitalised(metric)),
+        caption: "The typical shape is the one that was selected most often.".to_string(),
         table,
     }
 }
@@ -149,20 +221,27 @@ fn shape(network: &Network) -> String {
 
 /// Loop minus every other method, seed by seed.
 pub(super) fn differences(results: &Results, published: &Published) -> Vec<Block> {
-    let mut table = Table::new([
+    let row_of = |point: &Point| {
+        let case = &point.case;
+        published.differences(&case.data, point.budget, case.train, &point.metric)
+    };
+    let theirs = results.points.iter().any(|point| row_of(point).is_some());
+    let mut columns = vec![
         ("", Align::Left),
         ("metric", Align::Left),
         ("difference", Align::Left),
         ("mean (SE)", Align::Right),
         ("Loop lower on", Align::Right),
-        ("paper", Align::Right),
-    ]);
+    ];
+    if theirs {
+        columns.push(("paper", Align::Right));
+    }
+    let mut table = Table::new(columns);
     for point in &results.points {
         let Some(looped) = point.entry(Method::Loop.key()) else {
             continue;
         };
-        let case = &point.case;
-        let row = published.differences(&case.data, point.budget, case.train, &point.metric);
+        let row = row_of(point);
         for method in [Method::Single, Method::Untied] {
             let Some(other) = point.entry(method.key()) else {
                 continue;
@@ -170,15 +249,18 @@ pub(super) fn differences(results: &Results, published: &Published) -> Vec<Block
             let paired = looped.minus(other);
             let exponent = Exponent::of([paired.mean()]);
             let wins = paired.values.iter().filter(|v| v.value < 0.0).count();
-            let theirs = row.and_then(|row| row.of(method));
-            table.push([
+            let mut cells = vec![
                 point_name(results, point),
                 point.metric.clone(),
                 paired.label.clone(),
                 mean_se(paired.mean(), paired.se(), exponent),
                 format!("{wins}/{}", paired.values.len()),
-                theirs.map_or(String::new(), |(m, se)| mean_se(m, Some(se), exponent)),
-            ]);
+            ];
+            if theirs {
+                let printed = row.and_then(|row| row.of(method));
+                cells.push(printed.map_or(String::new(), |(m, se)| mean_se(m, Some(se), exponent)));
+            }
+            table.push(cells);
         }
     }
     if table.is_empty() {
