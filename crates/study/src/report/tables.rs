@@ -30,7 +30,11 @@ fn scale(point: &Point) -> Exponent {
 
 /// Ours beside the published means, where there are some.
 pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Block> {
-    let mut table = Table::new([
+    let splits = results
+        .points
+        .iter()
+        .any(|p| p.entries.iter().any(|e| e.split_sd().is_some()));
+    let mut columns = vec![
         ("", Align::Left),
         ("metric", Align::Left),
         ("method", Align::Left),
@@ -39,7 +43,11 @@ pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Bloc
         ("difference in SE", Align::Right),
         ("our median", Align::Right),
         ("lowest on", Align::Right),
-    ]);
+    ];
+    if splits {
+        columns.insert(6, ("in SD of splits", Align::Right));
+    }
+    let mut table = Table::new(columns);
     for point in &results.points {
         let Some(row) = published_means(published, point) else {
             continue;
@@ -52,7 +60,7 @@ pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Bloc
             let apart = ours
                 .zip(theirs)
                 .map(|(o, t)| standard_error_difference(o, t));
-            table.push([
+            let mut cells = vec![
                 Cell::from(point_name(results, point)),
                 Cell::from(point.metric.clone()),
                 Cell::marked(entry.label.clone(), is_best),
@@ -61,7 +69,18 @@ pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Bloc
                 Cell::from(apart.map_or(String::new(), signed)),
                 Cell::from(number::value(entry.median(), 3, exponent)),
                 Cell::from(format!("{}/{}", point.wins(method), entry.values.len())),
-            ]);
+            ];
+            if splits {
+                // Our mean over S splits and theirs on one more.
+                let sd = entry
+                    .split_sd()
+                    .map(|sd| sd * (1.0 + 1.0 / entry.splits().len() as f64).sqrt());
+                let apart = sd
+                    .zip(theirs)
+                    .map(|(sd, (mean, _))| (entry.mean() - mean) / sd);
+                cells.insert(6, Cell::from(apart.map_or(String::new(), signed)));
+            }
+            table.push(cells);
         }
     }
     if table.is_empty() {
@@ -72,8 +91,14 @@ pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Bloc
         Block::Table {
             caption: format!(
                 "Mean (SE); the paper's numbers are from {}. The difference is in standard errors of both: beyond \
-                 \u{b1}2 it is more than the seeds explain.",
-                published.source
+                 \u{b1}2 it is more than the seeds explain.{}",
+                published.source,
+                if splits {
+                    " In standard deviations between test splits it shows whether another split, as the paper's is, \
+                     explains it."
+                } else {
+                    ""
+                }
             ),
             table,
         },
