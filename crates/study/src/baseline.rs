@@ -224,3 +224,86 @@ fn solved(cholesky: &Cholesky, right: Vec<f64>) -> Vec<f64> {
     cholesky.solve(&mut solution);
     solution
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopfit_engine::Predictor;
+    use loopfit_likelihood::{Bernoulli, Gaussian, Multiclass};
+    use loopfit_model::Bounds;
+    use loopfit_numerics::stream::Stream;
+    use std::sync::Arc;
+
+    fn problem(likelihood: Likelihood, y: impl Fn(&[f32], u64) -> f32) -> Problem {
+        let stream = Stream::new(3);
+        let x: Vec<f32> = (0..800).map(|i| stream.normal(i) as f32).collect();
+        let y = x.chunks(2).zip(0..).map(|(x, i)| y(x, i)).collect();
+        let samples = Arc::new(Samples::new(2, x, y).unwrap());
+        Problem {
+            train: samples.clone(),
+            valid: samples,
+            likelihood,
+            bounds: Bounds::default(),
+        }
+    }
+
+    fn outputs(parameters: &Parameters, x: &[f32]) -> Vec<f64> {
+        let predictor = Predictor::new(parameters, Bounds::default()).unwrap();
+        predictor.predict(x)
+    }
+
+    fn loss(problem: &Problem, parameters: &Parameters) -> f64 {
+        let y: Vec<f64> = problem.train.y().iter().map(|y| f64::from(*y)).collect();
+        let f = outputs(parameters, problem.train.x());
+        problem.likelihood.average_nll(&f, &y).unwrap()
+    }
+
+    #[test]
+    fn least_squares_finds_an_affine_function() {
+        let likelihood = Likelihood::Gaussian(Gaussian::squared_error());
+        let problem = problem(likelihood, |x, _| 0.3 * x[0] - 0.7 * x[1] + 0.2);
+        let f = outputs(&linear(&problem), &[1.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
+        for (found, truth) in f.iter().zip([0.5, -0.5, 0.2]) {
+            assert!((found - truth).abs() < 1e-4, "{f:?}");
+        }
+        let mean: f64 = problem.train.y().iter().map(|y| f64::from(*y)).sum::<f64>() / 400.0;
+        assert!((outputs(&constant(&problem), &[5.0, 5.0])[0] - mean).abs() < 1e-6);
+    }
+
+    /// At the optimum no direction of the coefficients lowers the loss.
+    #[test]
+    fn logistic_regression_is_stationary() {
+        let coin = Stream::new(9);
+        let two = problem(Likelihood::Bernoulli(Bernoulli), |x, i| {
+            let p = 1.0 / (1.0 + (-1.5 * f64::from(x[0]) - 0.5).exp());
+            f32::from(coin.uniform(i) < p)
+        });
+        let three = problem(
+            Likelihood::Multiclass(Multiclass::new(3).unwrap()),
+            |x, i| {
+                let u = coin.uniform(i) as f32;
+                if u < 0.2 {
+                    0.0
+                } else if x[0] + u > 0.7 {
+                    1.0
+                } else {
+                    2.0
+                }
+            },
+        );
+        for problem in [two, three] {
+            let fitted = linear(&problem);
+            let best = loss(&problem, &fitted);
+            assert!(best < loss(&problem, &constant(&problem)));
+            let network = fitted.network().clone();
+            for i in 0..network.outputs() * 3 {
+                for step in [-0.02f32, 0.02] {
+                    let mut values = fitted.values().to_vec();
+                    values[i] += step;
+                    let other = Parameters::new(network.clone(), values).unwrap();
+                    assert!(loss(&problem, &other) > best - 1e-6, "coefficient {i}");
+                }
+            }
+        }
+    }
+}

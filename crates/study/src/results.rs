@@ -387,3 +387,53 @@ fn label(key: &str) -> String {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(key: &str, values: &[(u64, u64, f64)]) -> Entry {
+        let values = values.iter().map(|(split, seed, value)| Value {
+            split: Some(*split),
+            seed: *seed,
+            value: *value,
+            network: None,
+            fit: None,
+        });
+        Entry {
+            key: key.to_string(),
+            label: label(key),
+            values: values.collect(),
+        }
+    }
+
+    /// Two splits with means 2 and 6 and standard errors 1 and 1.
+    #[test]
+    fn statistics_over_splits_and_seeds() {
+        let e = entry(
+            "loop",
+            &[(1, 1, 1.0), (1, 2, 3.0), (2, 1, 5.0), (2, 2, 7.0)],
+        );
+        assert_eq!((e.mean(), e.median()), (4.0, 4.0));
+        assert!((e.se().unwrap() - 2f64.sqrt() / 2.0).abs() < 1e-12);
+        assert!((e.split_sd().unwrap() - 8f64.sqrt()).abs() < 1e-12);
+        assert_eq!(entry("loop", &[(1, 1, 1.0), (1, 2, 3.0)]).split_sd(), None);
+        assert_eq!(entry("loop", &[(1, 1, 1.0)]).se(), None);
+    }
+
+    #[test]
+    fn differences_are_paired_by_split_and_seed() {
+        let a = entry("loop", &[(1, 1, 1.0), (1, 2, 3.0), (2, 1, 5.0)]);
+        let b = entry("single", &[(2, 1, 1.0), (1, 1, 4.0)]);
+        let paired = a.minus(&b);
+        assert_eq!(paired.numbers(), [-3.0, 4.0]);
+        assert_eq!(paired.label, "Loop \u{2212} Single");
+    }
+
+    #[test]
+    fn labels() {
+        assert_eq!(label("loop-T016"), "Loop, T = 16");
+        assert_eq!(label("untied"), "Untied");
+        assert_eq!(label("linear"), "linear model");
+    }
+}

@@ -324,21 +324,53 @@ pub(crate) fn screen(
             .cloned()
             .collect();
         let errors = development_errors(&study.methods, store, name, &own)?;
-        let column = |m: usize| errors.iter().map(|row| row[m]).collect::<Vec<f64>>();
-        let means: Vec<f64> = (0..study.methods.len())
-            .map(|m| sum::mean(&column(m)))
-            .collect();
-        let lowest = |row: &Vec<f64>| (0..row.len()).all(|m| m == looped || row[looped] < row[m]);
-        let wins = errors.iter().filter(|row| lowest(row)).count();
-        let others = means.iter().enumerate().filter(|(m, _)| *m != looped);
-        let second = others.map(|(_, mean)| *mean).fold(f64::INFINITY, f64::min);
-        screened.push(Screened {
-            case: case.name.clone(),
-            advantage: 1.0 - means[looped] / second,
-            eligible: lowest(&means) && wins >= rule.wins,
-            means,
-            wins,
-        });
+        screened.push(screen_case(&case.name, &errors, looped, rule.wins));
     }
     Ok(screened)
+}
+
+/// The rule for one case; `errors` has a row for each seed and a column for each method.
+fn screen_case(case: &str, errors: &[Vec<f64>], looped: usize, needed: usize) -> Screened {
+    let methods = errors.first().map_or(0, Vec::len);
+    let column = |m: usize| errors.iter().map(|row| row[m]).collect::<Vec<f64>>();
+    let means: Vec<f64> = (0..methods).map(|m| sum::mean(&column(m))).collect();
+    let lowest = |row: &[f64]| (0..row.len()).all(|m| m == looped || row[looped] < row[m]);
+    let wins = errors.iter().filter(|row| lowest(row)).count();
+    let others = means.iter().enumerate().filter(|(m, _)| *m != looped);
+    let second = others.map(|(_, mean)| *mean).fold(f64::INFINITY, f64::min);
+    let own = means.get(looped).copied().unwrap_or(f64::INFINITY);
+    Screened {
+        case: case.to_string(),
+        advantage: 1.0 - own / second,
+        eligible: lowest(&means) && wins >= needed && !errors.is_empty(),
+        means,
+        wins,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// F.4.5 by hand: the smallest mean and two of three seeds.
+    #[test]
+    fn the_eligibility_rule() {
+        let rule = |errors: &[[f64; 3]]| {
+            let rows: Vec<Vec<f64>> = errors.iter().map(|row| row.to_vec()).collect();
+            screen_case("c", &rows, 1, 2)
+        };
+        let good = rule(&[[4.0, 2.0, 5.0], [4.0, 3.0, 5.0], [1.0, 1.5, 5.0]]);
+        assert!(good.eligible);
+        assert_eq!(
+            (good.wins, good.means.clone()),
+            (2, vec![3.0, 6.5 / 3.0, 5.0])
+        );
+        assert!((good.advantage - (1.0 - 6.5 / 9.0)).abs() < 1e-12);
+        // The smallest mean alone is not enough, nor are the wins alone.
+        let mean_only = rule(&[[9.0, 1.0, 9.0], [1.0, 1.1, 9.0], [1.0, 1.1, 9.0]]);
+        assert!(!mean_only.eligible && mean_only.wins == 1);
+        let wins_only = rule(&[[2.0, 1.0, 9.0], [2.0, 1.0, 9.0], [2.0, 9.0, 9.0]]);
+        assert!(!wins_only.eligible && wins_only.wins == 2);
+        assert!(!rule(&[]).eligible);
+    }
 }

@@ -42,7 +42,7 @@ real-regression 051bea251e90
 real-classification f18b58b93722
 beyond-simulations 2dfeffa6fb81
 beyond-ebm 8ac71c85e73c
-beyond-real 17f0213116c6
+beyond-real 521a58c59cc8
 separation b4ecfc375a7c
 ";
 
