@@ -102,7 +102,11 @@ fn one(
             .by_iterations
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        for (t, (_, fit)) in best {
+        // The chosen model stands for its own iteration count.
+        let chosen = found
+            .first()
+            .map(|f| f.outcome.parameters.network().tying().iterations());
+        for (t, (_, fit)) in best.into_iter().filter(|(t, _)| Some(*t) != chosen) {
             choices.push(choice(format!("{}-T{t:03}", method.key()), fit));
         }
     }
