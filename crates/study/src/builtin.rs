@@ -105,8 +105,6 @@ pub fn find(name: &str) -> Result<Vec<Named>, StudyError> {
 }
 
 fn builtin(name: &str) -> Result<Named, StudyError> {
-    Ok(Named {
-        name: name.to_string(),
-        study: Study::parse(name, text(name).unwrap_or_default())?,
-    })
+    let study = Study::parse(name, text(name).unwrap_or_default())?;
+    Ok(Named::new(name, study))
 }

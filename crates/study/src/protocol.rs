@@ -15,7 +15,7 @@ use loopfit_model::Method;
 use loopfit_search::protocol::{PerIteration, Protocol};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -414,6 +414,19 @@ pub struct Named {
     pub name: String,
     /// What it does.
     pub study: Study,
+    /// Where a protocol file lies: its data files are named from there.
+    pub folder: PathBuf,
+}
+
+impl Named {
+    /// A study whose data need no folder: simulations and the catalogue.
+    pub fn new(name: impl Into<String>, study: Study) -> Self {
+        Self {
+            name: name.into(),
+            study,
+            folder: PathBuf::new(),
+        }
+    }
 }
 
 impl Study {
@@ -424,17 +437,12 @@ impl Study {
             why,
         };
         let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
-        let mut study = Self::parse(&path.display().to_string(), &text)?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        for case in &mut study.cases {
-            if !case.data.starts_with("sim:") && !case.data.starts_with("data:") {
-                case.data = folder.join(&case.data).display().to_string();
-            }
-        }
+        let study = Self::parse(&path.display().to_string(), &text)?;
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned());
         Ok(Named {
             name: stem.unwrap_or_else(|| "study".to_string()),
             study,
+            folder: path.parent().unwrap_or(Path::new("")).to_path_buf(),
         })
     }
 

@@ -45,7 +45,7 @@ impl<'a> Prepared<'a> {
             }
         }
         Ok(Self {
-            sources: Sources::new(study, data_dir)?,
+            sources: Sources::new(named, data_dir)?,
             named,
             shard,
         })

@@ -286,12 +286,7 @@ impl Store {
             rows.collect()
         })?;
         rows.into_iter()
-            .map(|(name, json)| {
-                Ok(Named {
-                    name,
-                    study: Study::from_json(&json)?,
-                })
-            })
+            .map(|(name, json)| Ok(Named::new(name, Study::from_json(&json)?)))
             .collect()
     }
 
@@ -503,7 +498,10 @@ impl Store {
             let Ok(other) = Self::open(sibling) else {
                 continue;
             };
-            let same = other.studies().is_ok_and(|studies| studies.contains(named));
+            let same = |known: &Named| known.name == named.name && known.study == named.study;
+            let same = other
+                .studies()
+                .is_ok_and(|studies| studies.iter().any(same));
             let done = matches!(other.frozen(&named.name, &task.name), Ok(Some(_)));
             if same && done {
                 drop(other);

@@ -3,7 +3,7 @@
 
 use crate::StudyError;
 use crate::baseline;
-use crate::protocol::{Case, Study};
+use crate::protocol::{Case, Named, Study};
 use crate::store::{Choice, Frozen, Store};
 use loopfit_data::catalog::DataSet;
 use loopfit_data::preprocess::Target;
@@ -14,12 +14,14 @@ use loopfit_model::growth::Normalisation;
 use loopfit_search::SearchError;
 use loopfit_search::replication::{Problem, Replication, Source, TableOptions, TableSource};
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The data of a study's cases, each read once.
 #[derive(Debug)]
 pub(crate) struct Sources {
+    /// Where the protocol's own files are.
+    folder: PathBuf,
     data_dir: Option<PathBuf>,
     tables: Mutex<Tables>,
 }
@@ -30,8 +32,10 @@ type Tables = HashMap<(String, Option<u64>), Arc<Source>>;
 impl Sources {
     /// Checks that the data of every case are there; files of `data:NAME` are looked for in
     /// `data_dir`.
-    pub(crate) fn new(study: &Study, data_dir: Option<PathBuf>) -> Result<Self, StudyError> {
+    pub(crate) fn new(named: &Named, data_dir: Option<PathBuf>) -> Result<Self, StudyError> {
+        let study = &named.study;
         let sources = Self {
+            folder: named.folder.clone(),
             data_dir,
             tables: Mutex::default(),
         };
@@ -105,7 +109,7 @@ impl Sources {
                 options.test_rows = loaded.official_test;
                 loaded.table
             }
-            None => Table::read(Path::new(&case.data), &ReadOptions::default())
+            None => Table::read(&self.folder.join(&case.data), &ReadOptions::default())
                 .map_err(|e| wrong(e.to_string()))?,
         };
         if let Some(task) = &case.task {
