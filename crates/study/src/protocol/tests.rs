@@ -43,7 +43,7 @@ real-classification f18b58b93722
 beyond-simulations 2dfeffa6fb81
 beyond-ebm 8ac71c85e73c
 beyond-real 521a58c59cc8
-separation b4ecfc375a7c
+separation 26c476a6a316
 ";
 
 #[test]
