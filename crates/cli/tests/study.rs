@@ -53,6 +53,13 @@ fn fifty_kills_lose_nothing_and_repeat_nothing() {
         std::thread::sleep(Duration::from_millis(15 + (state >> 33) % 60));
         child.kill().unwrap();
         unfinished += usize::from(!child.wait().unwrap().success());
+        // What a kill leaves can be read at once.
+        let output = place.run("study status killed --json");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() || said.contains("holds no study"),
+            "{said}"
+        );
     }
     assert!(
         unfinished > 20,
@@ -73,36 +80,38 @@ fn fifty_kills_lose_nothing_and_repeat_nothing() {
 #[cfg(unix)]
 #[test]
 fn signals_finish_the_transaction() {
+    use std::io::{BufRead, BufReader, Read};
     let place = Place::new();
     place.ok("study run sample-size-path --quick --out whole --quiet");
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
-        let out = format!("stopped{signal}");
-        let mut stopped = false;
-        for wait in [40, 80, 20, 160, 10] {
-            let child = start(
-                &place,
-                &format!("study run sample-size-path --quick --out {out} --threads 1"),
+        // A run that has ended cannot be stopped: then the next one is tried.
+        let stopped = (0..20).find(|attempt| {
+            let run = format!(
+                "study run sample-size-path --quick --out stopped{signal}{attempt} --threads 1"
             );
-            std::thread::sleep(Duration::from_millis(wait));
-            let pid = child.id().to_string();
-            // A run that has ended cannot be reached any more.
-            let _ = Command::new("kill")
-                .args([signal, &pid])
-                .stderr(Stdio::null())
-                .status();
-            let output = child.wait_with_output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr);
-            match output.status.code() {
-                Some(0) => break,
-                Some(found) if found == code => {
-                    stopped |= said.contains("the same command goes on");
-                }
-                // Before the handler was in place.
-                None => {}
-                other => panic!("{signal}: {other:?}: {said}"),
+            let mut child = start(&place, &run);
+            let mut reader = BufReader::new(child.stderr.take().unwrap());
+            let mut said = String::new();
+            // The run says where it writes right before it begins.
+            while !said.contains("into") {
+                assert!(reader.read_line(&mut said).unwrap() > 0, "{said}");
             }
-        }
-        assert!(stopped, "{signal} never came in time");
+            std::thread::sleep(Duration::from_millis(10));
+            let _ = Command::new("kill")
+                .args([signal, &child.id().to_string()])
+                .status();
+            reader.read_to_string(&mut said).unwrap();
+            match child.wait().unwrap().code() {
+                Some(0) => false,
+                found => {
+                    assert_eq!(found, Some(code), "{signal}: {said}");
+                    assert!(said.contains("the same command goes on"), "{said}");
+                    true
+                }
+            }
+        });
+        let attempt = stopped.expect("one signal in twenty comes in time");
+        let out = format!("stopped{signal}{attempt}");
         place.ok(&format!(
             "study run sample-size-path --quick --out {out} --quiet"
         ));
@@ -229,6 +238,11 @@ fn wrong_requests() {
             3,
             "none",
         ),
+        (
+            "study run small.toml --out runs --data-dir .",
+            3,
+            "sensor.csv",
+        ),
         ("study run cap-path --shard 4/3", 2, "4/3"),
         ("study run cap-path --quick --out bad.toml", 3, "bad.toml"),
         ("study status none", 3, "holds no study"),
@@ -252,6 +266,10 @@ fn wrong_requests() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("budget 5"), "{said}");
+    assert!(
+        !place.files().contains(&"runs".to_string()),
+        "refused before anything is written"
+    );
 }
 
 /// The paper's real data, from the folder named by `LOOPFIT_DATA`; without it this passes.

@@ -27,6 +27,25 @@ pub(crate) fn work(path: &Continuation, methods: usize) -> Work {
     stages.sum()
 }
 
+/// Whether every stage has a shape under its cap.
+pub(crate) fn check(
+    path: &Continuation,
+    methods: &[Method],
+    trial: &Trial<'_>,
+) -> Result<(), StudyError> {
+    for stage in &path.stages {
+        let d = trial
+            .visible_at(stage.train, stage.valid)?
+            .problem
+            .train
+            .d();
+        for method in methods {
+            shape(stage, *method, trial, d)?;
+        }
+    }
+    Ok(())
+}
+
 /// Runs every method's path and keeps the best fit of each stage that is reported.
 pub(crate) fn choose(
     path: &Continuation,

@@ -32,6 +32,9 @@ pub struct Published {
     /// By how much a mean falls along an axis.
     #[serde(default)]
     pub falls: Vec<Fall>,
+    /// Sizes and updates of paths.
+    #[serde(default)]
+    pub paths: Vec<Path>,
     /// Shapes and counts.
     #[serde(default)]
     pub configurations: Vec<Configuration>,
@@ -92,6 +95,24 @@ pub struct Fall {
     pub to: f64,
     /// By how much, in percent.
     pub percent: f64,
+}
+
+/// What a path goes through.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Path {
+    /// The study.
+    pub study: String,
+    /// Caps.
+    pub budgets: Vec<usize>,
+    /// Training observations.
+    pub train: Vec<usize>,
+    /// Validation observations.
+    pub valid: Vec<usize>,
+    /// Iteration counts of Loop.
+    pub iterations: Vec<usize>,
+    /// Most updates along one selected path.
+    pub updates: usize,
 }
 
 /// `[q, r, T, P]` of each method; T = 0 means any.

@@ -36,16 +36,12 @@ impl<'a> Prepared<'a> {
             name: named.name.clone(),
             why,
         })?;
-        if let Some(plan) = &study.search {
-            for case in &study.cases {
-                searched::work(plan, case, &study.methods).map_err(|why| StudyError::Search {
-                    of: format!("case `{}`", case.name),
-                    why: Box::new(why),
-                })?;
-            }
+        let sources = Sources::new(named, data_dir)?;
+        for case in &study.cases {
+            check_caps(study, case, &sources)?;
         }
         Ok(Self {
-            sources: Sources::new(named, data_dir)?,
+            sources,
             named,
             shard,
         })
@@ -78,6 +74,22 @@ impl<'a> Prepared<'a> {
             },
         };
         engine.install(|| runner.run())
+    }
+}
+
+/// Looks at the first replication of a case: something must fit its cap.
+fn check_caps(study: &Study, case: &Case, sources: &Sources) -> Result<(), StudyError> {
+    let split = study.splits(case).first().copied().flatten();
+    let trial = Trial::new(sources, study, case, split, study.seeds_of(case).first);
+    if let Some(path) = &study.continuation {
+        return continuation::check(path, &study.methods, &trial);
+    }
+    if let Some(list) = &study.shortlist {
+        return shortlist::check(list, &study.methods, &trial);
+    }
+    match &study.search {
+        Some(plan) => searched::check(plan, &study.methods, &trial),
+        None => Ok(()),
     }
 }
 

@@ -55,13 +55,21 @@ pub(crate) fn choose(
     Ok(choices.into_iter().flatten().collect())
 }
 
-fn one(
+/// Whether every method has shapes under the cap and updates for its rounds.
+pub(crate) fn check(
+    plan: &SearchPlan,
+    methods: &[Method],
+    trial: &Trial<'_>,
+) -> Result<(), StudyError> {
+    let mut methods = methods.iter();
+    methods.try_for_each(|method| searches(plan, *method, trial).map(|_| ()))
+}
+
+fn searches(
     plan: &SearchPlan,
     method: Method,
     trial: &Trial<'_>,
-    recorder: &Recorder<'_>,
-) -> Result<Vec<Choice>, StudyError> {
-    let wrong = |e: SearchError| trial.wrong(e);
+) -> Result<Vec<Search>, StudyError> {
     let problem = trial.visible()?.problem;
     let updates = updates(plan, trial.case);
     let request = Request {
@@ -70,9 +78,19 @@ fn one(
         updates,
         protocol: Arc::new(plan.of(method).clone()),
     };
-    let searches: Vec<Search> = request
+    request
         .searches(&problem, trial.seed, &[updates])
-        .map_err(wrong)?;
+        .map_err(|e| trial.wrong(e))
+}
+
+fn one(
+    plan: &SearchPlan,
+    method: Method,
+    trial: &Trial<'_>,
+    recorder: &Recorder<'_>,
+) -> Result<Vec<Choice>, StudyError> {
+    let wrong = |e: SearchError| trial.wrong(e);
+    let searches = searches(plan, method, trial)?;
     let fits = Watched {
         fits: SearchFits {
             recorder,

@@ -121,6 +121,15 @@ fn work(fits: usize, rounds: Rounds) -> Work {
     }
 }
 
+/// Whether every method has a candidate under the cap.
+pub(crate) fn check(
+    shortlist: &Shortlist,
+    methods: &[Method],
+    trial: &Trial<'_>,
+) -> Result<(), StudyError> {
+    fitting(methods, |method| shortlist.shapes(method), trial).map(|_| ())
+}
+
 /// Fits every candidate shape; each shape's best fit is a choice named after it.
 pub(crate) fn develop(
     shortlist: &Shortlist,

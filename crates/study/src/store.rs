@@ -24,6 +24,8 @@ const APPLICATION: i64 = 0x6C66_7374;
 /// Version of the tables.
 const VERSION: i64 = 1;
 const SCHEMA: &str = include_str!("store/schema.sql");
+/// How long to wait for another process that is writing.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The file of a run that is not shared out.
 const WHOLE: &str = "study.sqlite";
 
@@ -179,12 +181,21 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a store for reading: a file, or a run directory with one store in it.
+    /// Opens a store for reading: a file, or a run directory with one store in it. What a kill
+    /// left half-written is rolled back.
     pub fn open(path: &Path) -> Result<Self, StudyError> {
         let path = find(path)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection =
-            Connection::open_with_flags(&path, flags).map_err(|e| StudyError::store(&path, e))?;
+        // What a killed writer left is rolled back by the next reader, who must be able to write;
+        // where nothing can be written, nothing was left half-done.
+        let open = |access| {
+            let connection = Connection::open_with_flags(&path, access)?;
+            connection.busy_timeout(PATIENCE)?;
+            connection.pragma_query_value(None, "user_version", |r| r.get::<_, i64>(0))?;
+            Ok(connection)
+        };
+        let connection = open(OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .or_else(|_| open(OpenFlags::SQLITE_OPEN_READ_ONLY))
+            .map_err(|e| StudyError::store(&path, e))?;
         let store = Self {
             connection: Mutex::new(connection),
             path,
@@ -201,7 +212,7 @@ impl Store {
 
     fn prepare(&self) -> Result<(), StudyError> {
         self.with(|c| {
-            c.busy_timeout(Duration::from_secs(60))?;
+            c.busy_timeout(PATIENCE)?;
             // A rollback journal: safe against a kill at any instant, and readable meanwhile.
             c.pragma_update(None, "journal_mode", "DELETE")?;
             c.pragma_update(None, "synchronous", "NORMAL")?;
@@ -220,12 +231,8 @@ impl Store {
     }
 
     fn check_version(&self) -> Result<(), StudyError> {
-        let pragma = |name: &str| {
-            self.with(|c| {
-                c.busy_timeout(Duration::from_secs(60))?;
-                c.pragma_query_value(None, name, |r| r.get::<_, i64>(0))
-            })
-        };
+        let pragma =
+            |name: &str| self.with(|c| c.pragma_query_value(None, name, |r| r.get::<_, i64>(0)));
         let (application, version) = (pragma("application_id")?, pragma("user_version")?);
         if application != APPLICATION {
             return Err(StudyError::NoStore {

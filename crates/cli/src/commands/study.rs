@@ -200,7 +200,8 @@ fn show(which: &Which, global: &Global) -> Result<Exit> {
             integer(work.fits),
             integer(work.updates)
         );
-        text += &match builtin::text(&named.name).filter(|_| !which.quick) {
+        let own = which.name.ends_with(".toml");
+        text += &match builtin::text(&named.name).filter(|_| !which.quick && !own) {
             Some(text) => text.to_string(),
             None => format!("{:#}\n", serde_json::to_value(&named.study)?),
         };
@@ -259,6 +260,9 @@ fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
         .map(|named| Prepared::new(named, shard, data_dir.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let store = Store::create(&out, shard)?;
+    for named in &studies {
+        store.begin(named)?;
+    }
     let engine = Engine::new(global.threads)?;
     let counts = Progress::default();
     prepared.iter().for_each(|p| p.announce(&counts));

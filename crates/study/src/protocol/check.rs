@@ -1,6 +1,7 @@
 //! What a protocol must be before anything runs.
 
 use super::{Candidates, Case, Grid, Rounds, Seeds, Study};
+use crate::published::Published;
 use loopfit_model::Method;
 use std::collections::BTreeSet;
 
@@ -33,12 +34,16 @@ impl Study {
             "exactly one of [continuation], [shortlist] and [search] must be there",
         )?;
         self.check_cases()?;
+        self.check_quick()?;
+        if let Some(name) = &self.published {
+            Published::find(name).map_err(|e| e.to_string())?;
+        }
         self.check_continuation()?;
         self.check_shortlist()?;
         if let Some(search) = &self.search {
             need(
                 (loopfit_search::plan::LEAST_UPDATES..=MOST_UPDATES).contains(&search.updates),
-                "search.updates must be at least 32",
+                "search.updates must be at least 32 and at most 1000000000",
             )?;
             let protocols = [Some(&search.protocol), search.looped.as_ref()];
             for protocol in protocols.into_iter().flatten() {
@@ -46,6 +51,22 @@ impl Study {
             }
         }
         Ok(())
+    }
+
+    fn check_quick(&self) -> Result<(), String> {
+        let known = |name: &String| self.cases.iter().any(|case| case.name == *name);
+        if let Some(name) = self.quick.cases.iter().find(|name| !known(name)) {
+            return Err(format!("quick.cases names `{name}`, which is no case"));
+        }
+        let stages = self.continuation.iter().flat_map(|path| &path.stages);
+        let places: Vec<f64> = stages
+            .filter_map(|stage| stage.at)
+            .chain(self.cases.iter().filter_map(|case| case.at))
+            .collect();
+        match self.quick.at.iter().find(|at| !places.contains(at)) {
+            Some(at) => Err(format!("quick.at names {at}, where nothing lies")),
+            None => Ok(()),
+        }
     }
 
     fn check_continuation(&self) -> Result<(), String> {
@@ -61,7 +82,7 @@ impl Study {
             let of = |what: &str| format!("stage {} of the continuation: {what}", i + 1);
             need(
                 (1..=MOST_UPDATES).contains(&stage.updates),
-                of("updates must be at least 1"),
+                of("updates must be at least 1 and at most 1000000000"),
             )?;
             let rows = |n| (1..=MOST_ROWS).contains(&n);
             need(
@@ -118,6 +139,18 @@ impl Study {
             need(
                 self.methods.contains(&Method::Loop) && self.methods.len() > 1,
                 "shortlist.screen compares Loop with other methods, which must be there",
+            )?;
+            // Development errors of a table would be those of the test rows that confirmation uses.
+            need(
+                self.cases.iter().all(|case| case.data.starts_with("sim:")),
+                "shortlist.screen is for simulations: a table has no test rows that only development sees",
+            )?;
+            let crossed = |[budget, train]: [usize; 2]| {
+                screen.budgets.contains(&budget) && screen.trains.contains(&train)
+            };
+            need(
+                screen.also.is_none_or(crossed),
+                "shortlist.screen.also must be a cap and a training size of the screen",
             )?;
         }
         Ok(())
@@ -177,7 +210,7 @@ impl Study {
             need(
                 case.updates
                     .is_none_or(|u| (32..=MOST_UPDATES).contains(&u)),
-                of("updates must be at least 32"),
+                of("updates must be at least 32 and at most 1000000000"),
             )?;
             if path {
                 need(
@@ -223,7 +256,7 @@ fn check_rounds(name: &str, rounds: Rounds) -> Result<(), String> {
     let good = |updates| (1..=MOST_UPDATES).contains(&updates);
     need(
         good(rounds.warm) && good(rounds.refine),
-        format!("{name}: warm and refine must be at least 1"),
+        format!("{name}: warm and refine must be at least 1 and at most 1000000000"),
     )
 }
 

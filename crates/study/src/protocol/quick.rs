@@ -14,9 +14,11 @@ impl Study {
     /// simulation, and the cases and places that [`super::Quick`] names.
     pub fn quick(mut self) -> Self {
         self.title = format!("{} (quick)", self.title);
+        self.question =
+            "A small size that takes every step: its numbers have no meaning.".to_string();
         self.seeds = fewer(self.seeds);
         self.test_splits.truncate(1);
-        let kept = self.quick.clone();
+        let kept = std::mem::take(&mut self.quick);
         let here =
             |at: Option<f64>| kept.at.is_empty() || at.is_none_or(|at| kept.at.contains(&at));
         self.cases.retain(|case| {

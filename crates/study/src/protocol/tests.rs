@@ -91,6 +91,22 @@ fn wrong_protocols_are_refused_in_one_sentence() {
         (("budget = 64", ""), "needs a cap"),
         (("train = 64", ""), "needs train"),
         (("updates = 320", "updates = 3"), "at least 32"),
+        (
+            ("updates = 320", "updates = 2000000000"),
+            "at most 1000000000",
+        ),
+        (
+            (
+                "title = \"Small\"",
+                "title = \"Small\"\npublished = \"nix\"",
+            ),
+            "simulations",
+        ),
+        (
+            ("[search]", "[quick]\ncases = [\"humps\"]\n[search]"),
+            "`humps`",
+        ),
+        (("[search]", "[quick]\nat = [7.0]\n[search]"), "names 7"),
         (("[search]", "[continuation]"), "line"),
         (
             ("data = \"sim:bumps\"", "data = \"x.csv\""),
@@ -111,6 +127,17 @@ fn development_and_confirmation_share_no_seed() {
     let shared = text.replace("first = 9000, count = 3", "first = 9099, count = 3");
     let message = Study::parse("ebm", &shared).unwrap_err().to_string();
     assert!(message.contains("must not share a seed"), "{message}");
+}
+
+/// Development errors of a table would be those of its test rows.
+#[test]
+fn a_screen_is_for_simulations_and_its_own_settings() {
+    let text = builtin::text("ebm").unwrap();
+    let message = |text: String| Study::parse("ebm", &text).unwrap_err().to_string();
+    let table = message(text.replace("sim:four-modes", "data:airfoil"));
+    assert!(table.contains("for simulations"), "{table}");
+    let also = message(text.replace("also = [160, 2048]", "also = [160, 2000]"));
+    assert!(also.contains("also"), "{also}");
 }
 
 #[test]
@@ -157,5 +184,33 @@ fn paths_have_the_published_shapes() {
                 assert!(t == 0 || own_t == t, "{study} {} {method}", row.data);
             }
         }
+    }
+}
+
+/// Caps, sizes, iteration counts and the sum of updates along a path are those of the paper.
+#[test]
+fn paths_have_the_published_sizes() {
+    use crate::published::Published;
+    let paths = Published::find("simulations").unwrap().paths;
+    assert_eq!(paths.len(), 3);
+    for path in paths {
+        let named = builtin::find(&path.study).unwrap().remove(0);
+        let stages = &named.study.continuation.as_ref().unwrap().stages;
+        let shown: Vec<&PathStage> = stages.iter().filter(|s| s.at.is_some()).collect();
+        let distinct = |value: &dyn Fn(&PathStage) -> usize| {
+            let mut values: Vec<usize> = shown.iter().map(|s| value(s)).collect();
+            values.dedup();
+            values
+        };
+        assert_eq!(distinct(&|s| s.budget), path.budgets, "{}", path.study);
+        assert_eq!(distinct(&|s| s.train), path.train, "{}", path.study);
+        assert_eq!(distinct(&|s| s.valid), path.valid, "{}", path.study);
+        let looped = named.study.cases[0].path_shape(Method::Loop).unwrap().1;
+        assert_eq!(
+            distinct(&|s| s.iterations.unwrap_or(looped)),
+            path.iterations
+        );
+        let updates: usize = stages.iter().map(|s| s.updates).sum();
+        assert_eq!(updates, path.updates, "{}", path.study);
     }
 }

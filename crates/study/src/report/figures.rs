@@ -76,7 +76,7 @@ pub(super) fn curves(results: &Results) -> Vec<Block> {
     };
     vec![Block::Figure {
         name: format!("{}-curves", results.name),
-        caption: format!("{what}, dots are seeds. Both axes are logarithmic."),
+        caption: format!("{what}, dots are seeds."),
         svg: figure.to_svg(),
     }]
 }
@@ -120,6 +120,12 @@ fn panel(results: &Results, points: &[&Point], medians: bool) -> Panel {
             points: points.collect(),
         }
     });
+    // A metric that can be negative has no logarithm.
+    let values = points
+        .iter()
+        .flat_map(|p| &p.entries)
+        .flat_map(Entry::numbers);
+    let positive = values.filter(|v| v.is_finite()).all(|v| v > 0.0);
     // The fan lies behind the methods.
     let mut curves: Vec<Curve> = curves.collect();
     curves.sort_by_key(|curve| !curve.dashed);
@@ -128,7 +134,7 @@ fn panel(results: &Results, points: &[&Point], medians: bool) -> Panel {
         x_label: results.study.axis.clone().unwrap_or_default(),
         y_label: capitalised(&first.metric),
         x_scale: Scale::Log,
-        y_scale: Scale::Log,
+        y_scale: if positive { Scale::Log } else { Scale::Linear },
         curves,
         levels: Vec::new(),
     }

@@ -85,7 +85,11 @@ fn curve(results: &Results, points: &[&Point]) -> Vec<Block> {
         number::value(seed_ratio(points[points.len() - 1]), 2, Exponent::Own),
     );
     vec![
-        Block::Heading(format!("Along the axis: {}", panel_of(points[0]))),
+        Block::Heading(format!(
+            "Along the axis: {}, {}",
+            panel_of(points[0]),
+            points[0].metric
+        )),
         Block::Text(text),
         Block::Table {
             caption: "Medians over seeds.".to_string(),
