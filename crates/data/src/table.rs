@@ -14,6 +14,7 @@ mod sniff;
 pub use error::TableError;
 pub use sniff::Delimiter;
 
+use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -125,6 +126,43 @@ impl Table {
     /// The columns with their names, in order.
     pub fn into_columns(self) -> Vec<(String, Column)> {
         self.names.into_iter().zip(self.columns).collect()
+    }
+
+    /// SHA-256 of names and cells as 64 hexadecimal digits, wherever the table came from.
+    ///
+    /// # Formula
+    /// `SHA-256("loopfit table 1" | columns)`; a column is its name, `n` and its numbers as 64-bit
+    /// little-endian, or `t` and its texts by row; names and texts are preceded by their length.
+    pub fn hash(&self) -> String {
+        let mut hasher = Sha256::new();
+        hasher.update(b"loopfit table 1");
+        let text = |hasher: &mut Sha256, text: &str| {
+            hasher.update((text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        };
+        for (name, column) in self.names.iter().zip(&self.columns) {
+            text(&mut hasher, name);
+            match column {
+                Column::Numeric(values) => {
+                    hasher.update(b"n");
+                    for value in values {
+                        // Missing cells have one form.
+                        let value = if value.is_nan() { f64::NAN } else { *value };
+                        hasher.update(value.to_bits().to_le_bytes());
+                    }
+                }
+                Column::Categorical(c) => {
+                    hasher.update(b"t");
+                    for code in &c.codes {
+                        let cell = c.categories.get(*code as usize);
+                        text(&mut hasher, cell.map_or("", String::as_str));
+                        hasher.update([u8::from(cell.is_some())]);
+                    }
+                }
+            }
+        }
+        let digest = hasher.finalize();
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Where the table came from, for messages.

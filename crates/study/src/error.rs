@@ -142,6 +142,16 @@ pub enum StudyError {
         /// Task and fit.
         fit: String,
     },
+    /// Data that are not those with which a study was begun.
+    #[error(
+        "the data of case `{case}` are not those with which the study in {path} was begun; use another --out"
+    )]
+    OtherData {
+        /// The store.
+        path: String,
+        /// The case.
+        case: String,
+    },
     /// A store whose content contradicts itself.
     #[error("{what} in {path} cannot be used: {why}")]
     Broken {

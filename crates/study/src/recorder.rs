@@ -20,6 +20,8 @@ pub(crate) struct Workshop<'a> {
     pub(crate) progress: &'a Progress,
     /// Name of the study.
     pub(crate) study: &'a str,
+    /// Why the store could not be written to, if it could not: it ends the whole run.
+    pub(crate) failure: &'a Mutex<Option<StudyError>>,
 }
 
 /// The fits of one task.
@@ -67,7 +69,6 @@ impl<'a> Recorder<'a> {
             outcomes.push(stored.map(|s| s.outcome));
         }
         let specs: Vec<FitSpec> = missing.iter().map(|(i, _)| jobs[*i].spec.clone()).collect();
-        let failed: Mutex<Option<StudyError>> = Mutex::new(None);
         let finished = |at: usize, outcome: &FitOutcome| {
             if outcome.stop == Stop::Interrupted {
                 return;
@@ -81,10 +82,9 @@ impl<'a> Recorder<'a> {
             {
                 Ok(()) => w.progress.ran(outcome.updates),
                 Err(error) => {
-                    // A store that cannot be written to ends the run.
+                    let mut failure = w.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                    failure.get_or_insert(error);
                     w.control.interrupt();
-                    let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
-                    failed.get_or_insert(error);
                 }
             }
         };
@@ -95,9 +95,6 @@ impl<'a> Recorder<'a> {
                 of: self.task.to_string(),
                 why: Box::new(e.into()),
             })?;
-        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(error);
-        }
         if w.control.is_stopped() {
             return Err(StudyError::Interrupted);
         }

@@ -43,9 +43,10 @@ pub fn report(store: &Store, named: &Named) -> Result<Document, StudyError> {
         blocks.extend(figures::pairs(&results, &published));
     }
     blocks.extend(tables::costs(&results));
-    if !named.study.caveats.is_empty() {
+    let remarks = [named.study.caveats.clone(), results.notes.clone()].concat();
+    if !remarks.is_empty() {
         blocks.push(Block::Heading("What to keep in mind".to_string()));
-        blocks.push(Block::Bullets(named.study.caveats.clone()));
+        blocks.push(Block::Bullets(remarks));
     }
     blocks.extend(tables::each_seed(&results));
     Ok(Document {

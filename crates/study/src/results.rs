@@ -190,6 +190,8 @@ pub struct Results {
     pub screened: Vec<Screened>,
     /// The case that the screen selected.
     pub selected: Option<String>,
+    /// What a person should know about the data, case by case.
+    pub notes: Vec<String>,
     /// Confirmation tasks with scores, and all that are known.
     pub tasks: (usize, usize),
 }
@@ -257,12 +259,32 @@ pub fn read(store: &Store, named: &Named) -> Result<Results, StudyError> {
     Ok(Results {
         points: points(study, &rows),
         costs: costs(store, name)?,
+        notes: notes(store, study, name)?,
         selected: screen.selected,
         screened: screen.cases,
         tasks: (scored as usize, expected),
         name: name.clone(),
         study: study.clone(),
     })
+}
+
+/// What the loaders said about the tables.
+fn notes(store: &Store, study: &Study, name: &str) -> Result<Vec<String>, StudyError> {
+    let mut notes = Vec::new();
+    for (decision, content) in store.decisions(name)? {
+        let Some(case) = decision.strip_prefix("data/") else {
+            continue;
+        };
+        let title = study
+            .cases
+            .iter()
+            .find(|c| c.name == case)
+            .map_or(case, Case::title);
+        let content: serde_json::Value = serde_json::from_str(&content).unwrap_or_default();
+        let own = content["notes"].as_array().into_iter().flatten();
+        notes.extend(own.filter_map(|n| Some(format!("{title}: {}", n.as_str()?))));
+    }
+    Ok(notes)
 }
 
 /// The decision of a screen, as the run wrote it.

@@ -12,6 +12,7 @@ use loopfit_engine::{Control, Engine};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// A study that is ready to run: its data were looked for and found.
 #[derive(Debug)]
@@ -62,6 +63,13 @@ impl<'a> Prepared<'a> {
         progress: &Progress,
     ) -> Result<(), StudyError> {
         store.begin(self.named)?;
+        let study = &self.named.study;
+        for case in &study.cases {
+            if let Some(content) = self.sources.describe(study, case)? {
+                store.fix_data(&self.named.name, &case.name, &content)?;
+            }
+        }
+        let failure = Mutex::new(None);
         let runner = Runner {
             prepared: self,
             study: &self.named.study,
@@ -71,9 +79,14 @@ impl<'a> Prepared<'a> {
                 store,
                 progress,
                 study: &self.named.name,
+                failure: &failure,
             },
         };
-        engine.install(|| runner.run())
+        let result = engine.install(|| runner.run());
+        match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => result,
+        }
     }
 }
 

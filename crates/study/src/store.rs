@@ -463,28 +463,49 @@ impl Store {
 
     /// Writes what development settled, or checks that it is what was settled before.
     pub(crate) fn decide(&self, study: &str, name: &str, content: &str) -> Result<(), StudyError> {
-        let known: Option<String> = self.with(|c| {
-            let query = "SELECT content FROM decision WHERE study = ? AND name = ?";
-            c.query_row(query, [study, name], |r| r.get(0)).optional()
-        })?;
-        match known {
-            Some(known) if known != content => Err(StudyError::Broken {
+        match self.settle(study, name, content)? {
+            true => Ok(()),
+            false => Err(StudyError::Broken {
                 path: self.path.display().to_string(),
                 what: format!("decision {name}"),
                 why: "development now leads to another one".to_string(),
             }),
-            Some(_) => Ok(()),
-            None => self.with(|c| {
-                c.execute(
-                    "INSERT INTO decision VALUES (?, ?, ?)",
-                    [study, name, content],
-                )?;
-                Ok(())
+        }
+    }
+
+    /// Writes what the data of a case are, or checks that they are what they were.
+    pub(crate) fn fix_data(
+        &self,
+        study: &str,
+        case: &str,
+        content: &str,
+    ) -> Result<(), StudyError> {
+        match self.settle(study, &format!("data/{case}"), content)? {
+            true => Ok(()),
+            false => Err(StudyError::OtherData {
+                path: self.path.display().to_string(),
+                case: case.to_string(),
             }),
         }
     }
 
-    /// What development settled.
+    /// Writes a decision; whether it is the one that was there before, if one was.
+    fn settle(&self, study: &str, name: &str, content: &str) -> Result<bool, StudyError> {
+        let known: Option<String> = self.with(|c| {
+            let query = "SELECT content FROM decision WHERE study = ? AND name = ?";
+            c.query_row(query, [study, name], |r| r.get(0)).optional()
+        })?;
+        if let Some(known) = known {
+            return Ok(known == content);
+        }
+        self.with(|c| {
+            let row = [study, name, content];
+            c.execute("INSERT INTO decision VALUES (?, ?, ?)", row)?;
+            Ok(true)
+        })
+    }
+
+    /// What the data are and what development settled.
     pub fn decisions(&self, study: &str) -> Result<Vec<(String, String)>, StudyError> {
         self.with(|c| {
             let mut statement =

@@ -13,6 +13,7 @@ use loopfit_model::Parameters;
 use loopfit_model::growth::Normalisation;
 use loopfit_search::SearchError;
 use loopfit_search::replication::{Problem, Replication, Source, TableOptions, TableSource};
+use serde_json::json;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +24,7 @@ pub(crate) struct Sources {
     /// Where the protocol's own files are.
     folder: PathBuf,
     data_dir: Option<PathBuf>,
+    first_split: Option<u64>,
     tables: Mutex<Tables>,
 }
 
@@ -37,6 +39,7 @@ impl Sources {
         let sources = Self {
             folder: named.folder.clone(),
             data_dir,
+            first_split: study.test_splits.first().copied(),
             tables: Mutex::default(),
         };
         for case in &study.cases {
@@ -54,6 +57,26 @@ impl Sources {
             }
         }
         Ok(sources)
+    }
+
+    /// What the table of a case is, as JSON: its hash, its size and what a person should know;
+    /// none for a simulation.
+    pub(crate) fn describe(
+        &self,
+        study: &Study,
+        case: &Case,
+    ) -> Result<Option<String>, StudyError> {
+        let split = study.splits(case).first().copied().flatten();
+        let source = self.source(case, split, (1, 1))?;
+        let Source::Table(source) = &*source else {
+            return Ok(None);
+        };
+        let content = json!({
+            "sha256": source.table().hash(),
+            "rows": source.table().rows(),
+            "notes": source.notes,
+        });
+        Ok(Some(content.to_string()))
     }
 
     /// Where the replications of a case come from. Simulations have the sizes that are given.
@@ -106,7 +129,9 @@ impl Sources {
                 options.target = Some(set.target.to_string());
                 options.task = Some(set.task);
                 options.block = set.block;
-                options.test_rows = loaded.official_test;
+                // Official test rows are the first split; the others are drawn.
+                options.test_rows = loaded.official_test.filter(|_| split == self.first_split);
+                options.notes = loaded.notes;
                 loaded.table
             }
             None => Table::read(&self.folder.join(&case.data), &ReadOptions::default())

@@ -160,6 +160,12 @@ fn test_rows_select_nothing() {
         for task in value["studies"][0]["tasks"].as_array_mut().unwrap() {
             task["scores"].take();
         }
+        // The table as a whole is another one, of course.
+        for decision in value["studies"][0]["decisions"].as_array_mut().unwrap() {
+            if decision["name"] == "data/own" {
+                decision["content"]["sha256"].take();
+            }
+        }
         value
     };
     let before = content(&directory.path().join("run-a"));
@@ -207,33 +213,26 @@ fn test_rows_select_nothing() {
     );
 }
 
-/// Data that change under a store are noticed.
+/// A store and its shares belong to the data they were begun with.
 #[test]
-fn other_data_do_not_continue_a_store() {
+fn other_data_are_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let folder = directory.path().join("a");
+    let place = |name: &str| directory.path().join(name);
     let row = |i: usize| format!("{},{},{}", i % 13, i % 7, (i % 13) * (i % 7));
-    let mut rows: Vec<String> = (0..120).map(row).collect();
-    let named = on_table(&folder, &rows);
-    let engine = Engine::new(1).unwrap();
-    let out = directory.path().join("run");
-    {
-        let store = Store::create(&out, Shard::WHOLE).unwrap();
-        let (control, progress) = (Control::default(), Progress::default());
-        control.stop_at(std::time::Instant::now() + std::time::Duration::from_millis(5));
-        let prepared = Prepared::new(&named, Shard::WHOLE, None).unwrap();
-        // Stopped at once or not: either way the store belongs to these data.
-        let _ = prepared.run(&store, &engine, &control, &progress);
-    }
-    run(&named, &out, Shard::WHOLE, 1).unwrap();
-    let before = content(&out);
-    rows.iter_mut().take(60).for_each(|row| row.push('1'));
-    let named = on_table(&folder, &rows);
-    // What is finished is not touched; what is not says that the data are others.
-    match run(&named, &out, Shard::WHOLE, 1) {
-        Ok(()) => assert_eq!(content(&out), before),
-        Err(error) => assert!(error.to_string().contains("other data"), "{error}"),
-    }
+    let rows: Vec<String> = (0..120).map(row).collect();
+    let mut others = rows.clone();
+    others[7].push('1');
+    let (named, changed) = (on_table(&place("a"), &rows), on_table(&place("b"), &others));
+    let half = |index| Shard { index, count: 2 };
+    run(&named, &place("run"), Shard::WHOLE, 1).unwrap();
+    let before = content(&place("run"));
+    let refused = run(&changed, &place("run"), Shard::WHOLE, 1).unwrap_err();
+    assert!(refused.to_string().contains("not those"), "{refused}");
+    assert_eq!(content(&place("run")), before);
+    run(&named, &place("s1"), half(1), 1).unwrap();
+    run(&changed, &place("s2"), half(2), 1).unwrap();
+    let mixed = merge(&[place("s1"), place("s2")], &place("m")).unwrap_err();
+    assert!(mixed.to_string().contains("data/own"), "{mixed}");
 }
 
 /// Every kind of study has a report with its tables and figures, complete or not.

@@ -124,12 +124,17 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Command::Report(a) => {
             let store = Store::open(&a.place.path)?;
             let out = a.out.clone().unwrap_or_else(|| beside(store.path()));
-            write_reports(&store, &store.studies()?, &out, global)?;
+            let written = write_reports(&store, &store.studies()?, &out, global)?;
+            if global.json {
+                output::print_json(&json!({ "files": written }))?;
+            }
             Ok(Exit::Done)
         }
         Command::Merge(a) => {
             let path = store::merge(&a.stores, &a.out)?;
-            if !global.quiet {
+            if global.json {
+                output::print_json(&json!({ "store": path }))?;
+            } else if !global.quiet {
                 output::say(&format!("wrote {}", path.display()));
             }
             Ok(Exit::Done)
@@ -307,8 +312,15 @@ fn beside(store: &Path) -> PathBuf {
     store.with_file_name("report")
 }
 
-fn write_reports(store: &Store, studies: &[Named], out: &Path, global: &Global) -> Result<()> {
+/// Writes the reports of some studies; the files.
+fn write_reports(
+    store: &Store,
+    studies: &[Named],
+    out: &Path,
+    global: &Global,
+) -> Result<Vec<PathBuf>> {
     output::create_directory(out)?;
+    let mut written = Vec::new();
     for named in studies {
         let document = report::report(store, named)?;
         let name = &named.name;
@@ -321,7 +333,8 @@ fn write_reports(store: &Store, studies: &[Named], out: &Path, global: &Global) 
             files.push((format!("{figure}.svg"), svg.to_string()));
         }
         for (file, text) in files {
-            output::write_file(&out.join(file), &text)?;
+            output::write_file(&out.join(&file), &text)?;
+            written.push(out.join(file));
         }
         if !global.quiet {
             output::say(&format!(
@@ -330,7 +343,7 @@ fn write_reports(store: &Store, studies: &[Named], out: &Path, global: &Global) 
             ));
         }
     }
-    Ok(())
+    Ok(written)
 }
 
 fn print_status(store: &Store) -> Result<()> {

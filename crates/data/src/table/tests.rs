@@ -318,3 +318,23 @@ proptest! {
         }
     }
 }
+
+/// The hash is about cells: not about where they were read, but about every one of them.
+#[test]
+fn hashes_tell_tables_apart() {
+    let hash = |source: &str, text: &str| {
+        Table::from_reader(source, text.as_bytes(), &ReadOptions::default())
+            .unwrap()
+            .hash()
+    };
+    let first = hash("a.csv", "x,k\n1,red\n2,\n");
+    assert_eq!(first, hash("b.csv", "x;k\n1.0;red\n2;NA\n"));
+    for other in [
+        "x,k\n1,red\n3,\n",
+        "x,k\n1,red\n2,red\n",
+        "y,k\n1,red\n2,\n",
+        "x,k\n1,re\n2,\n",
+    ] {
+        assert_ne!(first, hash("a.csv", other), "{other}");
+    }
+}

@@ -18,8 +18,28 @@ fn published_means<'a>(published: &'a Published, point: &Point) -> Option<&'a Ro
 pub(super) fn point_name(results: &Results, point: &Point) -> String {
     let title = point.case.title();
     match (point.at, &results.study.axis) {
-        (Some(at), Some(axis)) => format!("{title}, {axis} = {at}"),
+        (Some(at), Some(axis)) => format!("{title}, {} = {at}", symbol(axis)),
         _ => title.to_string(),
+    }
+}
+
+/// The last word of an axis is its symbol: `parameter cap B`.
+fn symbol(axis: &str) -> &str {
+    axis.split_whitespace().last().unwrap_or(axis)
+}
+
+/// The metric that all points share, if there is one.
+fn one_metric(points: &[Point]) -> Option<&str> {
+    let first = points.first()?.metric.as_str();
+    points.iter().all(|p| p.metric == first).then_some(first)
+}
+
+/// What a row is about, before its method: where the metrics differ, that as well.
+fn about(results: &Results, point: &Point) -> String {
+    let name = point_name(results, point);
+    match one_metric(&results.points) {
+        Some(_) => name,
+        None => format!("{name}: {}", point.metric),
     }
 }
 
@@ -36,7 +56,6 @@ pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Bloc
         .any(|p| p.entries.iter().any(|e| e.split_sd().is_some()));
     let mut columns = vec![
         ("", Align::Left),
-        ("metric", Align::Left),
         ("method", Align::Left),
         ("ours", Align::Right),
         ("paper", Align::Right),
@@ -45,7 +64,7 @@ pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Bloc
         ("lowest on", Align::Right),
     ];
     if splits {
-        columns.insert(6, ("in SD of splits", Align::Right));
+        columns.insert(5, ("in SD of splits", Align::Right));
     }
     let mut table = Table::new(columns);
     for point in &results.points {
@@ -61,8 +80,7 @@ pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Bloc
                 .zip(theirs)
                 .map(|(o, t)| standard_error_difference(o, t));
             let mut cells = vec![
-                Cell::from(point_name(results, point)),
-                Cell::from(point.metric.clone()),
+                Cell::from(about(results, point)),
                 Cell::marked(entry.label.clone(), is_best),
                 Cell::marked(mean_se(entry.mean(), entry.se(), exponent), is_best),
                 Cell::from(theirs.map_or(String::new(), |(m, se)| mean_se(m, Some(se), exponent))),
@@ -78,7 +96,7 @@ pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Bloc
                 let apart = sd
                     .zip(theirs)
                     .map(|(sd, (mean, _))| (entry.mean() - mean) / sd);
-                cells.insert(6, Cell::from(apart.map_or(String::new(), signed)));
+                cells.insert(5, Cell::from(apart.map_or(String::new(), signed)));
             }
             table.push(cells);
         }
@@ -90,8 +108,9 @@ pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Bloc
         Block::Heading("Beside the paper".to_string()),
         Block::Table {
             caption: format!(
-                "Mean (SE); the paper's numbers are from {}. The difference is in standard errors of both: beyond \
+                "{}: mean (SE); the paper's numbers are from {}. The difference is in standard errors of both: beyond \
                  \u{b1}2 it is more than the seeds explain.{}",
+                capitalised(one_metric(&results.points).unwrap_or("test results")),
                 published.source,
                 if splits {
                     " In standard deviations between test splits it shows whether another split, as the paper's is, \
@@ -134,10 +153,12 @@ fn wide(results: &Results, metric: &str, points: &[&Point]) -> Block {
             keys.push(key);
         }
     }
-    let mut columns = vec![
-        ("".to_string(), Align::Left),
-        ("B".to_string(), Align::Right),
-    ];
+    // Along an axis the cap is part of the name or the same everywhere.
+    let caps = results.study.axis.is_none();
+    let mut columns = vec![("".to_string(), Align::Left)];
+    if caps {
+        columns.push(("B".to_string(), Align::Right));
+    }
     columns.extend(
         keys.iter()
             .map(|(_, label)| (label.to_string(), Align::Right)),
@@ -147,10 +168,10 @@ fn wide(results: &Results, metric: &str, points: &[&Point]) -> Block {
     for point in points {
         let best = point.best();
         let exponent = scale(point);
-        let mut cells = vec![
-            Cell::from(point_name(results, point)),
-            Cell::from(number::integer(point.budget as u64)),
-        ];
+        let mut cells = vec![Cell::from(point_name(results, point))];
+        if caps {
+            cells.push(Cell::from(number::integer(point.budget as u64)));
+        }
         for (key, _) in &keys {
             let is_best = best.is_some_and(|m| m.key() == *key);
             let text = point
@@ -177,7 +198,6 @@ fn wide(results: &Results, metric: &str, points: &[&Point]) -> Block {
 fn medians(results: &Results) -> Block {
     let mut table = Table::new([
         ("", Align::Left),
-        ("metric", Align::Left),
         ("method", Align::Left),
         ("median", Align::Right),
         ("lowest on", Align::Right),
@@ -190,8 +210,7 @@ fn medians(results: &Results) -> Block {
                 format!("{}/{}", point.wins(m), entry.values.len())
             });
             table.push([
-                point_name(results, point),
-                point.metric.clone(),
+                about(results, point),
                 entry.label.clone(),
                 number::value(entry.median(), 3, scale(point)),
                 wins,
@@ -253,7 +272,6 @@ pub(super) fn differences(results: &Results, published: &Published) -> Vec<Block
     let theirs = results.points.iter().any(|point| row_of(point).is_some());
     let mut columns = vec![
         ("", Align::Left),
-        ("metric", Align::Left),
         ("difference", Align::Left),
         ("mean (SE)", Align::Right),
         ("Loop lower on", Align::Right),
@@ -275,8 +293,7 @@ pub(super) fn differences(results: &Results, published: &Published) -> Vec<Block
             let exponent = Exponent::of([paired.mean()]);
             let wins = paired.values.iter().filter(|v| v.value < 0.0).count();
             let mut cells = vec![
-                point_name(results, point),
-                point.metric.clone(),
+                about(results, point),
                 paired.label.clone(),
                 mean_se(paired.mean(), paired.se(), exponent),
                 format!("{wins}/{}", paired.values.len()),

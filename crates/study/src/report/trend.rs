@@ -11,7 +11,8 @@ use loopfit_report::{Align, Block, Table};
 pub(super) fn section(results: &Results) -> Vec<Block> {
     let mut blocks = Vec::new();
     for points in panels(results) {
-        if points.len() > 2 && points[0].case.curve.is_some() {
+        let both = points[0].entry("loop").is_some() && points[0].entry("untied").is_some();
+        if points.len() > 2 && points[0].case.curve.is_some() && both {
             blocks.extend(curve(results, &points));
         }
     }
@@ -34,7 +35,7 @@ fn curve(results: &Results, points: &[&Point]) -> Vec<Block> {
     columns.push(("Loop / Single".to_string(), Align::Right));
     let mut table = Table::new(columns);
     for point in points {
-        let mut cells = vec![number::integer(point.at.unwrap_or(0.0) as u64)];
+        let mut cells = vec![number::shortest(point.at.unwrap_or(0.0))];
         for (key, _) in &keys {
             let value = point.entry(key).map_or(f64::NAN, Entry::median);
             cells.push(number::value(value, 3, Exponent::Own));

@@ -56,7 +56,7 @@ CREATE TABLE score (
 CREATE TABLE decision (
     study   TEXT NOT NULL REFERENCES study (name),
     name    TEXT NOT NULL,
-    content TEXT NOT NULL,       -- JSON: what development settled before confirmation
+    content TEXT NOT NULL,       -- JSON: what the data are, what development settled
     PRIMARY KEY (study, name)
 ) STRICT;
 
