@@ -9,6 +9,9 @@ use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// Time between lines where there is no terminal for a bar.
+const LINES: Duration = Duration::from_secs(60);
+
 /// Runs `work` beside a bar that follows the updates made.
 pub(crate) fn with_bar<T>(
     total_updates: u64,
@@ -37,15 +40,22 @@ pub(crate) fn with_counts<T>(
     quiet: bool,
     work: impl FnOnce() -> T,
 ) -> T {
-    if quiet || !std::io::stderr().is_terminal() {
+    if quiet {
         return work();
     }
-    let bar = ProgressBar::new(0);
+    let terminal = std::io::stderr().is_terminal();
+    let bar = if terminal {
+        ProgressBar::new(0)
+    } else {
+        ProgressBar::hidden()
+    };
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}") {
         bar.set_style(style);
     }
     let (begin, before) = (Instant::now(), counts.counts());
     let mut so_far = (Instant::now(), String::new());
+    // A log gets a line now and then.
+    let mut last_line = Instant::now();
     let show = |bar: &ProgressBar| {
         let now = counts.counts();
         let elapsed = begin.elapsed().as_secs_f64();
@@ -58,13 +68,18 @@ pub(crate) fn with_counts<T>(
         });
         bar.set_length(now.total_updates);
         bar.set_position(now.updates + now.found_updates);
-        bar.set_message(format!(
+        let message = format!(
             "{study}: {} of {} fits, {} updates/s{left}{}",
             integer(now.fits),
             integer(now.total),
             integer(speed as u64),
             so_far.1
-        ));
+        );
+        if !terminal && last_line.elapsed() > LINES {
+            crate::output::say(&message);
+            last_line = Instant::now();
+        }
+        bar.set_message(message);
     };
     watched(&bar, show, work)
 }

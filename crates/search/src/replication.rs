@@ -19,7 +19,7 @@ const HELLINGER_SIDE: usize = 256;
 /// Test draws of a density (F.4.5).
 const TEST_DRAWS: usize = 65_536;
 /// What a density is judged by beside its distance from the target.
-const TEST_NLL: &str = "test NLL";
+pub const TEST_NLL: &str = "test NLL";
 
 /// What a search sees: training and validation samples in model units, never test samples.
 #[derive(Clone, Debug)]
@@ -370,6 +370,11 @@ impl Replication {
     pub fn validate(&self, model: &FittedModel) -> Result<f64, SearchError> {
         let (table, rows) = &self.valid;
         Ok(model.score(table, rows)?.value)
+    }
+
+    /// What [`Replication::judge`] measures.
+    pub fn metric(&self) -> &'static str {
+        self.metric
     }
 
     /// Every test metric of a model by its name, the one of [`Replication::judge`] first: a

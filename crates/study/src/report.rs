@@ -6,7 +6,7 @@ mod tables;
 mod trend;
 
 use crate::StudyError;
-use crate::protocol::Named;
+use crate::protocol::{Named, Seeds};
 use crate::published::Published;
 use crate::results::{Results, read};
 use crate::store::{Store, short};
@@ -59,22 +59,23 @@ pub fn report(store: &Store, named: &Named) -> Result<Document, StudyError> {
 /// What was run, and how much of it.
 fn opening(results: &Results) -> Vec<Block> {
     let study = &results.study;
-    let seeds = study.seeds;
     let (done, all) = results.tasks;
+    let range = |seeds: Seeds| format!("{} to {}", seeds.first, seeds.first + seeds.count - 1);
+    let mut ranges: Vec<String> = Vec::new();
+    for case in &study.cases {
+        let own = range(study.seeds_of(case));
+        if !ranges.contains(&own) {
+            ranges.push(own);
+        }
+    }
     let mut text = format!(
-        "Protocol {} ({}), seeds {} to {}.",
+        "Protocol {} ({}), seeds {}.",
         results.name,
         short(&study.hash()),
-        seeds.first,
-        seeds.first + seeds.count - 1
+        ranges.join(", ")
     );
     if let Some(list) = &study.shortlist {
-        let own = list.development.seeds;
-        text += &format!(
-            " Development on seeds {} to {}.",
-            own.first,
-            own.first + own.count - 1
-        );
+        text += &format!(" Development on seeds {}.", range(list.development.seeds));
     }
     if done < all {
         text += &format!(" NOT COMPLETE: {done} of {all} replications are finished.");

@@ -237,14 +237,13 @@ pub fn read(store: &Store, named: &Named) -> Result<Results, StudyError> {
         })
     })?;
     let screen = read_screen(store, name)?;
-    let counts: Vec<(i64, i64)> = store.rows(
-        "SELECT (SELECT count(DISTINCT task) FROM score JOIN task USING (study, task) \
-         WHERE study = ?1 AND phase = 'confirmation'), \
-         (SELECT count(*) FROM task WHERE study = ?1 AND phase = 'confirmation')",
+    let scored: Vec<i64> = store.rows(
+        "SELECT count(DISTINCT task) FROM score JOIN task USING (study, task) \
+         WHERE study = ? AND phase = 'confirmation'",
         [name],
-        |r| Ok((r.get(0)?, r.get(1)?)),
+        |r| r.get(0),
     )?;
-    let (scored, _) = counts.first().copied().unwrap_or_default();
+    let scored = scored.first().copied().unwrap_or_default();
     let confirmed: Vec<&Case> = match &screen {
         Some(screen) => {
             let cases = study.cases.iter();

@@ -4,7 +4,7 @@ use crate::StudyError;
 use crate::progress::{Progress, Work};
 use crate::protocol::{Case, Named, Study};
 use crate::recorder::{Recorder, Workshop};
-use crate::shortlist::{self, Kept};
+use crate::shortlist::{self, Kept, Screened};
 use crate::store::{Choice, Phase, Shard, Store, Task};
 use crate::trial::{Sources, Trial};
 use crate::{continuation, searched};
@@ -216,7 +216,8 @@ impl Runner<'_> {
         let w = &self.workshop;
         let screened = shortlist::screen(study, list, w.store, w.study, development)?;
         let eligible = screened.iter().filter(|s| s.eligible);
-        let selected = eligible.max_by(|a, b| a.advantage.total_cmp(&b.advantage));
+        let advantage = |s: &Screened| s.advantage.unwrap_or(f64::NEG_INFINITY);
+        let selected = eligible.max_by(|a, b| advantage(a).total_cmp(&advantage(b)));
         let mut names: BTreeSet<String> = selected.map(|s| s.case.clone()).into_iter().collect();
         names.extend(rule.also.map(|[b, n]| crate::protocol::screened(b, n)));
         let content = serde_json::json!({
@@ -259,8 +260,9 @@ impl Runner<'_> {
         let w = &self.workshop;
         let mut missing = Vec::new();
         for task in tasks {
-            let here = w.store.frozen(w.study, &task.name)?.is_some();
-            if !here && !w.store.adopt(self.prepared.named, task)? {
+            let judged = self.is_judged(task);
+            let here = w.store.is_done(w.study, &task.name, judged)?;
+            if !here && !w.store.adopt(self.prepared.named, task, judged)? {
                 w.progress.expect(expected(self.study, task));
                 missing.push(task.clone());
             }
@@ -283,14 +285,9 @@ impl Runner<'_> {
             return Err(StudyError::Interrupted);
         }
         let expected = expected(self.study, task);
-        let screens = self
-            .study
-            .shortlist
-            .as_ref()
-            .is_some_and(|s| s.screen.is_some());
-        let judged = task.phase == Phase::Confirmation || screens;
+        let judged = self.is_judged(task);
         let frozen = w.store.frozen(w.study, &task.name)?;
-        if frozen.is_some() && (!judged || w.store.is_scored(w.study, &task.name)?) {
+        if w.store.is_done(w.study, &task.name, judged)? {
             w.progress.correct(expected, self.done(task)?);
             w.progress.found_all(self.done(task)?);
             return Ok(());
@@ -333,6 +330,16 @@ impl Runner<'_> {
             w.store.put_scores(w.study, &task.name, &scores)?;
         }
         Ok(())
+    }
+
+    /// Confirmation is judged, and the development that a screen compares.
+    fn is_judged(&self, task: &Task) -> bool {
+        let screens = self
+            .study
+            .shortlist
+            .as_ref()
+            .is_some_and(|s| s.screen.is_some());
+        task.phase == Phase::Confirmation || screens
     }
 
     /// Selection: sees training and validation samples only.

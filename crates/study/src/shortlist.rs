@@ -10,6 +10,7 @@ use crate::trial::Trial;
 use loopfit_model::{Budget, Method, Network, Tying};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum;
+use loopfit_search::replication::TEST_NLL;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -26,12 +27,13 @@ pub(crate) struct Kept(pub(crate) BTreeMap<Method, Vec<Shape>>);
 pub struct Screened {
     /// The case.
     pub case: String,
-    /// Mean development error of each method, in the study's order.
-    pub means: Vec<f64>,
+    /// Mean development error of each method, in the study's order; none if a model failed.
+    pub means: Vec<Option<f64>>,
     /// Seeds on which Loop was lowest.
     pub wins: usize,
-    /// `1 - Loop / second lowest mean`; negative if Loop is not the lowest.
-    pub advantage: f64,
+    /// `1 - Loop / second lowest mean`; negative if Loop is not the lowest, none if there is
+    /// nothing to compare.
+    pub advantage: Option<f64>,
     /// Whether the rule lets it go on.
     pub eligible: bool,
 }
@@ -301,11 +303,16 @@ fn development_errors(
         for method in methods {
             let query = "SELECT score.value FROM choice JOIN fit USING (study, task, fit) \
                  JOIN score USING (study, task, name) WHERE choice.study = ? AND choice.task = ? \
-                 AND choice.method = ? ORDER BY fit.validation IS NULL, fit.validation, score.metric \
-                 LIMIT 1";
-            let key = [study, &task.name, method.key()];
+                 AND choice.method = ? AND score.metric <> ? \
+                 ORDER BY fit.validation IS NULL, fit.validation LIMIT 1";
+            let key = [study, &task.name, method.key(), TEST_NLL];
             let values: Vec<Option<f64>> = store.rows(query, key, |r| r.get(0))?;
-            row.push(values.first().copied().flatten().unwrap_or(f64::INFINITY));
+            let value = values.first().ok_or_else(|| StudyError::Broken {
+                path: store.path().display().to_string(),
+                what: format!("task {}", task.name),
+                why: format!("it has no score of {method}"),
+            })?;
+            row.push(value.unwrap_or(f64::INFINITY));
         }
         rows.push(row);
     }
@@ -350,9 +357,12 @@ fn screen_case(case: &str, errors: &[Vec<f64>], looped: usize, needed: usize) ->
     let own = means.get(looped).copied().unwrap_or(f64::INFINITY);
     Screened {
         case: case.to_string(),
-        advantage: 1.0 - own / second,
+        advantage: Some(1.0 - own / second).filter(|a| a.is_finite()),
         eligible: lowest(&means) && wins >= needed && !errors.is_empty(),
-        means,
+        means: means
+            .into_iter()
+            .map(|m| Some(m).filter(|m| m.is_finite()))
+            .collect(),
         wins,
     }
 }
@@ -372,14 +382,22 @@ mod tests {
         assert!(good.eligible);
         assert_eq!(
             (good.wins, good.means.clone()),
-            (2, vec![3.0, 6.5 / 3.0, 5.0])
+            (2, vec![Some(3.0), Some(6.5 / 3.0), Some(5.0)])
         );
-        assert!((good.advantage - (1.0 - 6.5 / 9.0)).abs() < 1e-12);
+        assert!((good.advantage.unwrap() - (1.0 - 6.5 / 9.0)).abs() < 1e-12);
         // The smallest mean alone is not enough, nor are the wins alone.
         let mean_only = rule(&[[9.0, 1.0, 9.0], [1.0, 1.1, 9.0], [1.0, 1.1, 9.0]]);
         assert!(!mean_only.eligible && mean_only.wins == 1);
         let wins_only = rule(&[[2.0, 1.0, 9.0], [2.0, 1.0, 9.0], [2.0, 9.0, 9.0]]);
         assert!(!wins_only.eligible && wins_only.wins == 2);
         assert!(!rule(&[]).eligible);
+        // A model that failed leaves no mean, and a screen that can be read back.
+        let failed = rule(&[[f64::INFINITY, 1.0, f64::INFINITY]; 3]);
+        assert_eq!(
+            (failed.means.clone(), failed.advantage),
+            (vec![None, Some(1.0), None], Some(1.0))
+        );
+        let text = serde_json::to_string(&failed).unwrap();
+        assert_eq!(serde_json::from_str::<Screened>(&text).unwrap(), failed);
     }
 }

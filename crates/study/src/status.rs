@@ -22,6 +22,8 @@ pub struct Status {
     pub total: u64,
     /// Updates that are in the store.
     pub updates: u64,
+    /// All updates of the study, an upper bound as well.
+    pub total_updates: u64,
     /// Processor time of the fits.
     pub seconds: f64,
     /// Whether every replication is finished.
@@ -44,13 +46,19 @@ fn one(store: &Store, named: &Named) -> Result<Status, StudyError> {
     let (done, all) = results.tasks;
     let complete = all > 0 && done == all;
     let fits = results.costs.iter().map(|c| c.fits).sum();
-    let total = run::total(&named.study, Shard::WHOLE).fits;
+    let total = run::total(&named.study, Shard::WHOLE);
+    let updates = results.costs.iter().map(|c| c.updates).sum();
     Ok(Status {
         name: named.name.clone(),
         hash: named.study.hash(),
         fits,
-        total: if complete { fits } else { total.max(fits) },
-        updates: results.costs.iter().map(|c| c.updates).sum(),
+        total: if complete { fits } else { total.fits.max(fits) },
+        updates,
+        total_updates: if complete {
+            updates
+        } else {
+            total.updates.max(updates)
+        },
         seconds: results.costs.iter().map(|c| c.seconds).sum(),
         complete,
         results,
@@ -58,6 +66,12 @@ fn one(store: &Store, named: &Named) -> Result<Status, StudyError> {
 }
 
 impl Status {
+    /// Processor time that is left if the rest goes as the part so far; an upper bound.
+    fn seconds_left(&self) -> f64 {
+        let left = self.total_updates.saturating_sub(self.updates);
+        self.seconds * left as f64 / self.updates as f64
+    }
+
     /// The state as JSON with stable keys.
     pub fn to_json(&self) -> Value {
         let (done, all) = self.results.tasks;
@@ -95,6 +109,8 @@ impl Status {
             "total_fits": self.total,
             "updates": self.updates,
             "cpu_seconds": self.seconds,
+            "updates_per_cpu_second": finite(self.updates as f64 / self.seconds),
+            "cpu_seconds_left": finite(self.seconds_left()),
             "replications": done,
             "total_replications": all,
             "complete": self.complete,

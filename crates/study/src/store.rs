@@ -25,7 +25,7 @@ const APPLICATION: i64 = 0x6C66_7374;
 const VERSION: i64 = 1;
 const SCHEMA: &str = include_str!("store/schema.sql");
 /// How long to wait for another process that is writing.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(3600);
 /// The file of a run that is not shared out.
 const WHOLE: &str = "study.sqlite";
 
@@ -453,8 +453,20 @@ impl Store {
         transaction.commit().map_err(wrong)
     }
 
+    /// Whether nothing is left to do for a task: its choices are made and, where they are
+    /// judged, scored.
+    pub(crate) fn is_done(
+        &self,
+        study: &str,
+        task: &str,
+        judged: bool,
+    ) -> Result<bool, StudyError> {
+        let chosen = self.frozen(study, task)?.is_some();
+        Ok(chosen && (!judged || self.is_scored(study, task)?))
+    }
+
     /// Whether a task has scores.
-    pub(crate) fn is_scored(&self, study: &str, task: &str) -> Result<bool, StudyError> {
+    fn is_scored(&self, study: &str, task: &str) -> Result<bool, StudyError> {
         self.with(|c| {
             c.prepare_cached("SELECT EXISTS (SELECT 1 FROM score WHERE study = ? AND task = ?)")?
                 .query_row([study, task], |r| r.get(0))
@@ -517,7 +529,12 @@ impl Store {
 
     /// Takes a finished task over from another shard's file in the same directory. Files that
     /// cannot be read now are as good as not there.
-    pub(crate) fn adopt(&self, named: &Named, task: &Task) -> Result<bool, StudyError> {
+    pub(crate) fn adopt(
+        &self,
+        named: &Named,
+        task: &Task,
+        judged: bool,
+    ) -> Result<bool, StudyError> {
         let Some(directory) = self.path.parent() else {
             return Ok(false);
         };
@@ -530,7 +547,7 @@ impl Store {
             let same = other
                 .studies()
                 .is_ok_and(|studies| studies.iter().any(same));
-            let done = matches!(other.frozen(&named.name, &task.name), Ok(Some(_)));
+            let done = matches!(other.is_done(&named.name, &task.name, judged), Ok(true));
             if same && done {
                 drop(other);
                 return merge::copy_task(self, sibling, &named.name, &task.name).map(|()| true);

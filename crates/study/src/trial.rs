@@ -320,7 +320,7 @@ impl<'a> Trial<'a> {
         let model = self.model(&sealed, parameters);
         let measured = match validation.is_finite() {
             true => sealed.replication.judge_all(&model),
-            false => Ok(Vec::new()),
+            false => Ok(vec![(sealed.replication.metric(), f64::NAN)]),
         };
         measured.map_err(|e| self.wrong(e))
     }

@@ -68,6 +68,24 @@ fn threads_and_shares_do_not_change_the_content() {
     }
 }
 
+/// Four machines at once in one directory: whatever each takes over from the others, the merged
+/// content is that of one run.
+#[test]
+fn shares_at_the_same_time() {
+    let named = quick("ebm");
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    run(&named, &place("one"), Shard::WHOLE, 2).unwrap();
+    std::thread::scope(|scope| {
+        for index in 1..=4 {
+            let (named, out) = (&named, place("shards"));
+            scope.spawn(move || run(named, &out, Shard { index, count: 4 }, 1).unwrap());
+        }
+    });
+    merge(&[place("shards")], &place("merged")).unwrap();
+    assert!(content(&place("merged")) == content(&place("one")));
+}
+
 /// Stopped again and again, a study ends with the same content.
 #[test]
 fn a_study_goes_on_after_every_stop() {

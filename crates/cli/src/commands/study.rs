@@ -27,18 +27,21 @@ enum Command {
     /// List the studies that come with the program.
     List,
     /// Show what a study does: its protocol and its hash.
+    #[command(after_help = "Example:\n  loopfit study show separation")]
     Show(Which),
     /// Say how many fits and updates a study takes, without running it.
     Plan(PlanArguments),
     /// Run a study, or go on with one that was stopped.
     Run(RunArguments),
     /// Say how far a run is, and what it has found so far.
+    #[command(after_help = "Example:\n  loopfit study status runs/paper --json")]
     Status(Where),
     /// Write tables and figures of a run.
     Report(ReportArguments),
     /// Put the shards of a run together.
     Merge(MergeArguments),
     /// Print all that a run holds but times, in a fixed order.
+    #[command(after_help = "Example:\n  loopfit study export runs/paper --json | sha256sum")]
     Export(Where),
 }
 
@@ -65,6 +68,9 @@ impl Which {
 }
 
 #[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  loopfit study plan paper\n  loopfit study plan paper --shard 1/3 --json"
+)]
 struct PlanArguments {
     #[command(flatten)]
     which: Which,
@@ -74,6 +80,9 @@ struct PlanArguments {
 }
 
 #[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  loopfit study run cap-path --quick --out /tmp/quick\n  loopfit study run paper --data-dir data --out runs/paper\n  loopfit study run paper --data-dir data --out runs/shards --shard 2/3\n  loopfit study run mine.toml --out runs/mine"
+)]
 struct RunArguments {
     #[command(flatten)]
     which: Which,
@@ -96,6 +105,9 @@ struct Where {
 }
 
 #[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  loopfit study report runs/paper\n  loopfit study report runs/paper --out report"
+)]
 struct ReportArguments {
     #[command(flatten)]
     place: Where,
@@ -105,6 +117,9 @@ struct ReportArguments {
 }
 
 #[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  loopfit study merge runs/shards --out runs/paper\n  loopfit study merge a/shard-1-of-2.sqlite b/shard-2-of-2.sqlite --out runs/paper"
+)]
 struct MergeArguments {
     /// Run directories or store files.
     #[arg(value_name = "DIR", required = true)]

@@ -45,6 +45,10 @@ impl Study {
                 (loopfit_search::plan::LEAST_UPDATES..=MOST_UPDATES).contains(&search.updates),
                 "search.updates must be at least 32 and at most 1000000000",
             )?;
+            need(
+                !search.fan || self.methods.contains(&Method::Loop),
+                "search.fan is about Loop, which must be one of the methods",
+            )?;
             let protocols = [Some(&search.protocol), search.looped.as_ref()];
             for protocol in protocols.into_iter().flatten() {
                 protocol.check().map_err(|e| e.to_string())?;
@@ -78,6 +82,17 @@ impl Study {
             continuation.stages.iter().any(|stage| stage.at.is_some()),
             "no stage of the continuation has a place (`at`), so nothing would be reported",
         )?;
+        let places = continuation.stages.iter().filter_map(|stage| stage.at);
+        need(
+            distinct(places.map(f64::to_bits)),
+            "no two stages of the continuation may have the same place (`at`)",
+        )?;
+        for pair in continuation.stages.windows(2) {
+            need(
+                pair[0].budget <= pair[1].budget,
+                "caps must not fall from one stage of the continuation to the next",
+            )?;
+        }
         for (i, stage) in continuation.stages.iter().enumerate() {
             let of = |what: &str| format!("stage {} of the continuation: {what}", i + 1);
             need(
@@ -185,9 +200,27 @@ impl Study {
                 simulated || (case.train.is_none() && case.valid.is_none()),
                 of("train and valid are for simulations; a table is split 60/20/20 by groups"),
             )?;
+            let described = case.target.is_some() || case.task.is_some() || case.block.is_some();
+            let grouped = case.group.is_some() || !case.ignore.is_empty();
             need(
-                !simulated || (case.target.is_none() && case.task.is_none()),
-                of("target and task are for tables"),
+                !simulated || !(described || grouped),
+                of("target, task, block, group and ignore are for tables"),
+            )?;
+            need(
+                !case.data.starts_with("data:") || !described,
+                of("target, task and block come with data:NAME"),
+            )?;
+            need(
+                case.updates.is_none() || self.search.is_some(),
+                of("updates are for a [search]"),
+            )?;
+            need(
+                case.shapes.is_none() || path,
+                of("shapes are for a [continuation]"),
+            )?;
+            need(
+                !path || (case.budget, case.train, case.valid) == (None, None, None),
+                of("the stages of a continuation have budget, train and valid"),
             )?;
             need(
                 !simulated || path || (case.train.is_some() && case.valid.is_some()),
@@ -261,10 +294,11 @@ fn check_rounds(name: &str, rounds: Rounds) -> Result<(), String> {
 }
 
 fn check_candidates(name: &str, candidates: &Candidates, method: Method) -> Result<(), String> {
-    let positive = |list: &[usize]| !list.is_empty() && list.iter().all(|v| *v > 0);
+    let positive =
+        |list: &[usize]| !list.is_empty() && list.iter().all(|v| *v > 0) && distinct(list.iter());
     need(
         positive(&candidates.q),
-        format!("{name}.q must be positive numbers"),
+        format!("{name}.q must be different positive numbers"),
     )?;
     match method {
         Method::Single => need(
@@ -273,7 +307,7 @@ fn check_candidates(name: &str, candidates: &Candidates, method: Method) -> Resu
         ),
         _ => need(
             positive(&candidates.t),
-            format!("{name}.t must be positive numbers"),
+            format!("{name}.t must be different positive numbers"),
         ),
     }
 }
@@ -281,17 +315,15 @@ fn check_candidates(name: &str, candidates: &Candidates, method: Method) -> Resu
 fn check_grid(name: &str, grid: &Grid) -> Result<(), String> {
     let of = |what: &str| format!("{name}.{what}");
     need(grid.starts > 0, of("starts must be at least 1"))?;
+    let different = |list: &[f64]| !list.is_empty() && distinct(list.iter().map(|v| v.to_bits()));
     need(
-        !grid.learning_rates.is_empty() && grid.learning_rates.iter().all(|v| is_positive(*v)),
-        of("learning_rates must be positive numbers"),
+        different(&grid.learning_rates) && grid.learning_rates.iter().all(|v| is_positive(*v)),
+        of("learning_rates must be different positive numbers"),
     )?;
+    let decays = &grid.weight_decays;
     need(
-        !grid.weight_decays.is_empty()
-            && grid
-                .weight_decays
-                .iter()
-                .all(|v| v.is_finite() && *v >= 0.0),
-        of("weight_decays must be numbers from zero up"),
+        different(decays) && decays.iter().all(|v| v.is_finite() && *v >= 0.0),
+        of("weight_decays must be different numbers from zero up"),
     )?;
     need(
         (0.0..=1.0).contains(&grid.final_rate),

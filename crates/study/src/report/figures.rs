@@ -101,11 +101,17 @@ fn panel(results: &Results, points: &[&Point], medians: bool) -> Panel {
         let points = points.iter().filter_map(|point| {
             let entry = point.entry(key)?;
             let (centre, low, high) = centre(entry, medians);
+            // Bands of a fan would cover each other.
+            let band = if fan.is_none() {
+                (low, high)
+            } else {
+                (centre, centre)
+            };
             Some(figure::Point {
                 x: point.at?,
                 centre,
-                low,
-                high,
+                low: band.0,
+                high: band.1,
                 values: if fan.is_none() {
                     entry.numbers()
                 } else {

@@ -481,16 +481,18 @@ pub(super) fn screen(results: &Results) -> Vec<Block> {
     }
     let mut table = Table::new(columns);
     for screened in &results.screened {
-        let exponent = Exponent::of(screened.means.iter().copied());
+        let exponent = Exponent::of(screened.means.iter().flatten().copied());
         let mut cells = vec![screened.case.clone()];
-        cells.extend(
-            screened
-                .means
-                .iter()
-                .map(|m| number::value(*m, 3, exponent)),
-        );
+        cells.extend(screened.means.iter().map(|m| {
+            m.map_or(number::ABSENT.to_string(), |m| {
+                number::value(m, 3, exponent)
+            })
+        }));
         cells.push(screened.wins.to_string());
-        cells.push(format!("{}%", number::fixed(100.0 * screened.advantage, 1)));
+        let advantage = screened.advantage;
+        cells.push(advantage.map_or(number::ABSENT.to_string(), |a| {
+            format!("{}%", number::fixed(100.0 * a, 1))
+        }));
         cells.push(if screened.eligible { "yes" } else { "no" }.to_string());
         if results.selected.as_ref() == Some(&screened.case) {
             table.push_best(cells);

@@ -1,7 +1,7 @@
 //! Curves of jointly tuned families: medians, ratios and slopes along the axis.
 
 use super::figures::{panel_of, panels};
-use crate::results::{Entry, Point, Results};
+use crate::results::{Entry, Point, Results, Value};
 use loopfit_numerics::libm::log;
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::statistics::median;
@@ -117,8 +117,11 @@ fn seed_ratio(point: &Point) -> f64 {
     let (Some(a), Some(b)) = (point.entry("loop"), point.entry("untied")) else {
         return f64::NAN;
     };
-    let pairs = a.numbers().into_iter().zip(b.numbers());
-    median(&pairs.map(|(a, b)| a / b).collect::<Vec<_>>())
+    let ratios = a.values.iter().filter_map(|value| {
+        let same = |v: &&Value| v.split == value.split && v.seed == value.seed;
+        Some(value.value / b.values.iter().find(same)?.value)
+    });
+    median(&ratios.collect::<Vec<_>>())
 }
 
 /// Least-squares slope of log y against log x.

@@ -158,7 +158,7 @@ fn attached(
         .execute("ATTACH DATABASE ? AS other", [name])
         .map_err(wrong)?;
     let result = connection
-        .execute_batch("BEGIN IMMEDIATE")
+        .execute_batch("BEGIN")
         .map_err(wrong)
         .and_then(|()| work(connection))
         .and_then(|()| connection.execute_batch("COMMIT").map_err(wrong));

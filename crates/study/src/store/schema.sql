@@ -75,3 +75,16 @@ BEGIN SELECT RAISE(ABORT, 'a choice cannot be changed'); END;
 
 CREATE TRIGGER choices_remain BEFORE DELETE ON choice
 BEGIN SELECT RAISE(ABORT, 'a choice cannot be taken back'); END;
+
+CREATE TRIGGER fits_stay
+BEFORE UPDATE OF study, task, fit, method, spec, stop, validation, best_update, updates, curve, parameters ON fit
+BEGIN SELECT RAISE(ABORT, 'a fit cannot be changed'); END;
+
+CREATE TRIGGER fits_remain BEFORE DELETE ON fit
+BEGIN SELECT RAISE(ABORT, 'a fit cannot be taken back'); END;
+
+CREATE TRIGGER scores_stay BEFORE UPDATE ON score
+BEGIN SELECT RAISE(ABORT, 'a score cannot be changed'); END;
+
+CREATE TRIGGER scores_remain BEFORE DELETE ON score
+BEGIN SELECT RAISE(ABORT, 'a score cannot be taken back'); END;
