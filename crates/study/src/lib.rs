@@ -31,9 +31,11 @@ mod grid;
 mod recorder;
 mod searched;
 mod shortlist;
+mod task;
 mod trial;
 
 pub use error::StudyError;
 pub use protocol::{Named, Study};
 pub use shortlist::Screened;
-pub use store::{Shard, Store};
+pub use store::Store;
+pub use task::{Phase, Shard, Task};

@@ -2,6 +2,8 @@
 
 mod density;
 mod figures;
+mod records;
+mod splits;
 mod tables;
 mod trend;
 
@@ -26,29 +28,29 @@ pub fn report(store: &Store, named: &Named) -> Result<Document, StudyError> {
             "No replication is finished yet; go on with `loopfit study run`.".to_string(),
         ));
     } else {
-        blocks.extend(tables::screen(&results));
+        blocks.extend(records::screen(&results));
         blocks.extend(figures::curves(&results));
         blocks.extend(trend::section(&results));
         blocks.extend(tables::beside_paper(&results, &published));
         blocks.extend(tables::means(&results));
         blocks.extend(tables::differences(&results, &published));
         blocks.extend(tables::falls(&results, &published));
-        blocks.extend(tables::splits(&results));
+        blocks.extend(splits::each_split(&results));
         for other in store.studies()? {
             if other.name != named.name {
-                blocks.extend(tables::against(&results, &read(store, &other)?));
+                blocks.extend(splits::against(&results, &read(store, &other)?));
             }
         }
         blocks.extend(density::section(store, &results)?);
         blocks.extend(figures::pairs(&results, &published));
     }
-    blocks.extend(tables::costs(&results));
+    blocks.extend(records::costs(&results));
     let remarks = [named.study.caveats.clone(), results.notes.clone()].concat();
     if !remarks.is_empty() {
         blocks.push(Block::Heading("What to keep in mind".to_string()));
         blocks.push(Block::Bullets(remarks));
     }
-    blocks.extend(tables::each_seed(&results));
+    blocks.extend(records::each_seed(&results));
     Ok(Document {
         title: named.study.title.clone(),
         subtitle: named.study.question.clone(),

@@ -5,14 +5,17 @@
 
 mod export;
 mod merge;
+mod row;
 
 pub use export::export;
 pub use merge::merge;
 
 use crate::StudyError;
 use crate::protocol::{Named, Study};
-use loopfit_engine::{FitOutcome, Stop};
-use loopfit_model::{Method, Network, Parameters};
+use crate::task::{Shard, Task, WHOLE_FILE};
+use loopfit_engine::FitOutcome;
+use loopfit_model::Method;
+use row::{FitRow, stop_name};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -26,95 +29,6 @@ const VERSION: i64 = 1;
 const SCHEMA: &str = include_str!("store/schema.sql");
 /// How long to wait for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// The file of a run that is not shared out.
-const WHOLE: &str = "study.sqlite";
-
-/// A share of a study: part `index` of `count`, counted from one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shard {
-    /// Which part.
-    pub index: usize,
-    /// Of how many.
-    pub count: usize,
-}
-
-impl Shard {
-    /// Everything.
-    pub const WHOLE: Self = Self { index: 1, count: 1 };
-
-    /// Whether the share has the task of that number.
-    pub fn has(self, task: usize) -> bool {
-        task % self.count == self.index - 1
-    }
-
-    fn file(self) -> String {
-        match self.count {
-            1 => WHOLE.to_string(),
-            _ => format!("shard-{}-of-{}.sqlite", self.index, self.count),
-        }
-    }
-}
-
-impl std::str::FromStr for Shard {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no share: write I/N such as 2/3, with I from 1 to N");
-        let (index, count) = text.split_once('/').ok_or_else(wrong)?;
-        let number = |text: &str| text.trim().parse().map_err(|_| wrong());
-        let (index, count) = (number(index)?, number(count)?);
-        if index == 0 || index > count || count > 10_000 {
-            return Err(wrong());
-        }
-        Ok(Self { index, count })
-    }
-}
-
-/// Which replication a task is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Task {
-    /// Its place in the store: `confirmation/airfoil/split-1/8200`.
-    pub name: String,
-    /// Development or confirmation.
-    pub phase: Phase,
-    /// Name of the case.
-    pub case: String,
-    /// Test split of a table.
-    pub split: Option<u64>,
-    /// Seed of the replication.
-    pub seed: u64,
-}
-
-/// Before the freeze, or after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
-    /// What shortlists and screens look at.
-    Development,
-    /// What is reported.
-    Confirmation,
-}
-
-impl Phase {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Development => "development",
-            Self::Confirmation => "confirmation",
-        }
-    }
-}
-
-impl Task {
-    pub(crate) fn new(phase: Phase, case: &str, split: Option<u64>, seed: u64) -> Self {
-        let split_name = split.map(|s| format!("split-{s}/")).unwrap_or_default();
-        Self {
-            name: format!("{}/{case}/{split_name}{seed}", phase.name()),
-            phase,
-            case: case.to_string(),
-            split,
-            seed,
-        }
-    }
-}
 
 /// What selection kept: a fit, or a baseline that needs none.
 #[derive(Clone, Debug, PartialEq)]
@@ -571,62 +485,6 @@ impl Store {
     }
 }
 
-/// A row of the table `fit`.
-struct FitRow {
-    method: String,
-    spec: String,
-    stop: String,
-    validation: Option<f64>,
-    best_update: i64,
-    updates: i64,
-    curve: String,
-    parameters: Vec<u8>,
-    seconds: f64,
-}
-
-impl FitRow {
-    fn read(self) -> Result<StoredFit, String> {
-        let spec: serde_json::Value =
-            serde_json::from_str(&self.spec).map_err(|e| e.to_string())?;
-        let network: Network =
-            serde_json::from_value(spec["network"].clone()).map_err(|e| e.to_string())?;
-        let (floats, rest) = self.parameters.as_chunks::<4>();
-        if !rest.is_empty() {
-            return Err("its parameters are cut short".to_string());
-        }
-        let values = floats.iter().map(|b| f32::from_le_bytes(*b)).collect();
-        let curve: Vec<(usize, Option<f64>)> =
-            serde_json::from_str(&self.curve).map_err(|e| e.to_string())?;
-        Ok(StoredFit {
-            outcome: FitOutcome {
-                parameters: Parameters::new(network, values).map_err(|e| e.to_string())?,
-                validation: self.validation.unwrap_or(f64::INFINITY),
-                best_update: self.best_update as usize,
-                updates: self.updates as usize,
-                stop: match self.stop.as_str() {
-                    "completed" => Stop::Completed,
-                    _ => Stop::Diverged,
-                },
-                curve: curve
-                    .into_iter()
-                    .map(|(u, l)| (u, l.unwrap_or(f64::INFINITY)))
-                    .collect(),
-                seconds: self.seconds,
-            },
-            method: self.method,
-            spec: self.spec,
-        })
-    }
-}
-
-fn stop_name(stop: Stop) -> &'static str {
-    match stop {
-        Stop::Completed => "completed",
-        Stop::Diverged => "diverged",
-        Stop::Interrupted => unreachable!("fits that were interrupted are not kept"),
-    }
-}
-
 /// The first digits of a hash, for people.
 pub(crate) fn short(hash: &str) -> String {
     hash.chars().take(12).collect()
@@ -667,7 +525,7 @@ fn find(path: &Path) -> Result<PathBuf, StudyError> {
     }
     let stores = stores_in(path);
     match &stores[..] {
-        _ if stores.contains(&path.join(WHOLE)) => Ok(path.join(WHOLE)),
+        _ if stores.contains(&path.join(WHOLE_FILE)) => Ok(path.join(WHOLE_FILE)),
         [one] => Ok(one.clone()),
         [] => Err(StudyError::NoStore {
             path: path.display().to_string(),

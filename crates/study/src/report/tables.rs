@@ -4,7 +4,7 @@ use crate::published::{Published, Row};
 use crate::results::{Entry, Point, Results};
 use loopfit_model::{Method, Network};
 use loopfit_report::number::{self, Exponent, mean_se};
-use loopfit_report::statistics::{standard_error, standard_error_difference};
+use loopfit_report::statistics::standard_error_difference;
 use loopfit_report::{Align, Block, Cell, Table};
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ fn about(results: &Results, point: &Point) -> String {
 }
 
 /// `0.62 (0.05)` on the scale of a point.
-fn scale(point: &Point) -> Exponent {
+pub(super) fn scale(point: &Point) -> Exponent {
     Exponent::of(point.methods().map(|(_, entry)| entry.mean()))
 }
 
@@ -225,16 +225,12 @@ fn medians(results: &Results) -> Block {
 }
 
 /// `+1.3`.
-fn signed(value: f64) -> String {
+pub(super) fn signed(value: f64) -> String {
     if value.is_nan() {
         return number::ABSENT.to_string();
     }
     let sign = if value < 0.0 { "\u{2212}" } else { "+" };
     format!("{sign}{}", number::fixed(value.abs(), 1))
-}
-
-fn percent(ratio: f64) -> String {
-    format!("{}%", signed(100.0 * (ratio - 1.0)))
 }
 
 pub(super) fn capitalised(text: &str) -> String {
@@ -346,250 +342,5 @@ pub(super) fn falls(results: &Results, published: &Published) -> Vec<Block> {
     vec![Block::Table {
         caption: caption.to_string(),
         table,
-    }]
-}
-
-/// Means on every test split, and how far the splits are apart.
-pub(super) fn splits(results: &Results) -> Vec<Block> {
-    let with_splits = |p: &&Point| p.entries.iter().any(|e| e.splits().len() > 1);
-    let points: Vec<&Point> = results.points.iter().filter(with_splits).collect();
-    let Some(first) = points.first().and_then(|p| p.entries.first()) else {
-        return Vec::new();
-    };
-    let splits = first.splits();
-    let mut columns = vec![
-        ("".to_string(), Align::Left),
-        ("method".to_string(), Align::Left),
-    ];
-    columns.extend(
-        splits
-            .iter()
-            .map(|split| (format!("split {}", split.unwrap_or(0)), Align::Right)),
-    );
-    columns.push(("SD between splits".to_string(), Align::Right));
-    columns.push(("SD / SE".to_string(), Align::Right));
-    let mut table = Table::new(columns);
-    for point in points {
-        let exponent = scale(point);
-        for entry in &point.entries {
-            let mut cells = vec![point.case.title().to_string(), entry.label.clone()];
-            for split in &splits {
-                let values = entry.on(*split);
-                let mean = loopfit_report::statistics::mean(&values);
-                cells.push(mean_se(mean, standard_error(&values), exponent));
-            }
-            let sd = entry.split_sd();
-            cells.push(sd.map_or(String::new(), |sd| number::value(sd, 2, exponent)));
-            // Beside the standard error of one split, which is what a single split reports.
-            let one = entry.se().map(|se| se * (splits.len() as f64).sqrt());
-            let ratio = sd.zip(one).map(|(sd, se)| sd / se);
-            cells.push(ratio.map_or(String::new(), |r| number::fixed(r, 1)));
-            table.push(cells);
-        }
-    }
-    vec![
-        Block::Heading("Test splits".to_string()),
-        Block::Text(
-            "Every test split holds out other rows. Where the standard deviation between splits is larger \
-             than the standard error over seeds, levels of different splits (the paper's among them) cannot be \
-             compared; the methods can, because they share their splits."
-                .to_string(),
-        ),
-        Block::Table {
-            caption: "Mean (SE) on each test split.".to_string(),
-            table,
-        },
-    ]
-}
-
-/// This study against another one with the same data, caps, splits and seeds.
-pub(super) fn against(results: &Results, other: &Results) -> Vec<Block> {
-    if results.study.search.is_none() || other.study.search.is_some() {
-        return Vec::new();
-    }
-    let mut table = Table::new([
-        ("", Align::Left),
-        ("method", Align::Left),
-        ("paper's protocol", Align::Right),
-        ("here", Align::Right),
-        ("change", Align::Right),
-        ("paired difference (SE)", Align::Right),
-    ]);
-    for point in &results.points {
-        let same = |p: &&Point| {
-            let (a, b) = (&p.case, &point.case);
-            (&a.data, a.train, p.budget) == (&b.data, b.train, point.budget)
-                && p.metric == point.metric
-        };
-        let Some(theirs) = other.points.iter().find(same) else {
-            continue;
-        };
-        let exponent = scale(theirs);
-        let mut push = |label: String, here: &Entry, there: &Entry| {
-            let paired = here.minus(there);
-            if paired.values.is_empty() {
-                return;
-            }
-            let own = Exponent::of([paired.mean()]);
-            table.push([
-                point.case.title().to_string(),
-                label,
-                mean_se(there.mean(), there.se(), exponent),
-                mean_se(here.mean(), here.se(), exponent),
-                percent(here.mean() / there.mean()),
-                mean_se(paired.mean(), paired.se(), own),
-            ]);
-        };
-        for (method, here) in point.methods() {
-            if let Some(there) = theirs.entry(method.key()) {
-                push(method.to_string(), here, there);
-            }
-        }
-        let best = |p: &Point| p.best().and_then(|m| p.entry(m.key())).cloned();
-        if let (Some(here), Some(there)) = (best(point), best(theirs)) {
-            push(
-                format!("best ({}, {})", there.label, here.label),
-                &here,
-                &there,
-            );
-        }
-    }
-    if table.is_empty() {
-        return Vec::new();
-    }
-    vec![
-        Block::Heading(format!("Against {}", other.study.title)),
-        Block::Table {
-            caption: "The same caps, test splits and seeds. The best method of each side is the one with \
-                      the lowest mean there."
-                .to_string(),
-            table,
-        },
-    ]
-}
-
-/// What the development screen found.
-pub(super) fn screen(results: &Results) -> Vec<Block> {
-    if results.screened.is_empty() {
-        return Vec::new();
-    }
-    let methods = &results.study.methods;
-    let mut columns = vec![("setting".to_string(), Align::Left)];
-    columns.extend(methods.iter().map(|m| (m.to_string(), Align::Right)));
-    for name in ["Loop lowest on", "advantage", "eligible"] {
-        columns.push((name.to_string(), Align::Right));
-    }
-    let mut table = Table::new(columns);
-    for screened in &results.screened {
-        let exponent = Exponent::of(screened.means.iter().flatten().copied());
-        let mut cells = vec![screened.case.clone()];
-        cells.extend(screened.means.iter().map(|m| {
-            m.map_or(number::ABSENT.to_string(), |m| {
-                number::value(m, 3, exponent)
-            })
-        }));
-        cells.push(screened.wins.to_string());
-        let advantage = screened.advantage;
-        cells.push(advantage.map_or(number::ABSENT.to_string(), |a| {
-            format!("{}%", number::fixed(100.0 * a, 1))
-        }));
-        cells.push(if screened.eligible { "yes" } else { "no" }.to_string());
-        if results.selected.as_ref() == Some(&screened.case) {
-            table.push_best(cells);
-        } else {
-            table.push(cells);
-        }
-    }
-    let selected = match &results.selected {
-        Some(case) => format!(
-            "The rule (Loop has the smallest mean development error and wins on enough seeds; then the \
-             largest advantage over the second best) selects {case}."
-        ),
-        None => "No setting is eligible.".to_string(),
-    };
-    vec![
-        Block::Heading("Development screen".to_string()),
-        Block::Text(selected),
-        Block::Table {
-            caption: "Mean development error of each method's best model by validation."
-                .to_string(),
-            table,
-        },
-    ]
-}
-
-/// Fits, updates and processor time of every method.
-pub(super) fn costs(results: &Results) -> Vec<Block> {
-    let mut table = Table::new([
-        ("phase", Align::Left),
-        ("method", Align::Left),
-        ("fits", Align::Right),
-        ("updates", Align::Right),
-        ("CPU seconds", Align::Right),
-        ("updates per CPU second", Align::Right),
-    ]);
-    for cost in &results.costs {
-        let rate = cost.updates as f64 / cost.seconds.max(1e-9);
-        table.push([
-            cost.phase.clone(),
-            capitalised(&cost.method),
-            number::integer(cost.fits),
-            number::integer(cost.updates),
-            number::fixed(cost.seconds, 1),
-            number::integer(rate as u64),
-        ]);
-    }
-    if table.is_empty() {
-        return Vec::new();
-    }
-    vec![
-        Block::Heading("What it cost".to_string()),
-        Block::Table {
-            caption: "All fits, those that were not selected included.".to_string(),
-            table,
-        },
-    ]
-}
-
-/// Every value behind the means.
-pub(super) fn each_seed(results: &Results) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    for point in &results.points {
-        let mut columns = vec![
-            ("split".to_string(), Align::Right),
-            ("seed".to_string(), Align::Right),
-        ];
-        columns.extend(
-            point
-                .entries
-                .iter()
-                .map(|e| (e.label.clone(), Align::Right)),
-        );
-        let mut table = Table::new(columns);
-        let Some(first) = point.entries.first() else {
-            continue;
-        };
-        for value in &first.values {
-            let split = value.split.map_or(String::new(), |s| s.to_string());
-            let mut cells = vec![split, value.seed.to_string()];
-            for entry in &point.entries {
-                let same =
-                    |v: &&crate::results::Value| v.split == value.split && v.seed == value.seed;
-                let own = entry.values.iter().find(same).map_or(f64::NAN, |v| v.value);
-                cells.push(number::value(own, 4, Exponent::Own));
-            }
-            table.push(cells);
-        }
-        blocks.push(Block::Table {
-            caption: format!("{}, {}.", point_name(results, point), point.metric),
-            table,
-        });
-    }
-    if blocks.is_empty() {
-        return Vec::new();
-    }
-    vec![Block::Details {
-        summary: "Every seed".to_string(),
-        blocks,
     }]
 }

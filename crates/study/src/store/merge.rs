@@ -1,7 +1,8 @@
 //! Shards into one store: the same bytes whatever their order.
 
-use super::{APPLICATION, SCHEMA, Store, VERSION, WHOLE, find, short, stores_in};
+use super::{APPLICATION, SCHEMA, Store, VERSION, find, short, stores_in};
 use crate::StudyError;
+use crate::task::WHOLE_FILE;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ pub fn merge(stores: &[PathBuf], directory: &Path) -> Result<PathBuf, StudyError
             files.push(find(path)?);
         }
     }
-    let target = directory.join(WHOLE);
+    let target = directory.join(WHOLE_FILE);
     if target.exists() {
         return Err(StudyError::Exists {
             path: target.display().to_string(),

@@ -1,6 +1,8 @@
 use super::*;
 use crate::builtin;
-use loopfit_model::Tying;
+use crate::task::Phase;
+use loopfit_engine::Stop;
+use loopfit_model::{Network, Parameters, Tying};
 
 fn named() -> Named {
     builtin::find("cap-path").unwrap().remove(0)
