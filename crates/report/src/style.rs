@@ -173,6 +173,7 @@ details { margin: 1.5rem 0; }
 summary { cursor: pointer; font-weight: 600; }
 @media (max-width: 34rem) {
 th, td { padding: 0.35rem 0.5rem; }
+td:first-child { white-space: normal; min-width: 6.5rem; }
 }
 @media print {
 :root, body { font-size: 10pt; }
