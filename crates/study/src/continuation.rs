@@ -11,7 +11,6 @@ use loopfit_model::growth::{self, Normalisation};
 use loopfit_model::{Budget, Method, Network, Parameters, Tying};
 use loopfit_numerics::stream::Stream;
 use loopfit_search::SearchError;
-use rayon::prelude::*;
 
 /// Fits of one replication.
 pub(crate) fn work(path: &Continuation, methods: usize) -> Work {
@@ -46,22 +45,8 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Runs every method's path and keeps the best fit of each stage that is reported.
+/// Runs a method's path and keeps the best fit of each stage that is reported.
 pub(crate) fn choose(
-    path: &Continuation,
-    methods: &[Method],
-    trial: &Trial<'_>,
-    recorder: &Recorder<'_>,
-) -> Result<Vec<Choice>, StudyError> {
-    let choices: Vec<Vec<Choice>> = methods
-        .par_iter()
-        .with_max_len(1)
-        .map(|method| follow(path, *method, trial, recorder))
-        .collect::<Result<_, _>>()?;
-    Ok(choices.into_iter().flatten().collect())
-}
-
-fn follow(
     path: &Continuation,
     method: Method,
     trial: &Trial<'_>,

@@ -10,6 +10,7 @@ use crate::task::{Phase, Shard, Task};
 use crate::trial::{Sources, Trial};
 use crate::{continuation, searched};
 use loopfit_engine::{Control, Engine};
+use loopfit_model::Method;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -174,6 +175,19 @@ pub(crate) fn confirmation(study: &Study, cases: &[&Case]) -> Vec<Task> {
         }
     }
     tasks
+}
+
+/// The choices of all methods, which are made side by side.
+fn of_each(
+    methods: &[Method],
+    choose: impl Fn(Method) -> Result<Vec<Choice>, StudyError> + Sync,
+) -> Result<Vec<Choice>, StudyError> {
+    let choices: Vec<Vec<Choice>> = methods
+        .par_iter()
+        .with_max_len(1)
+        .map(|method| choose(*method))
+        .collect::<Result<_, _>>()?;
+    Ok(choices.concat())
 }
 
 struct Runner<'a> {
@@ -353,8 +367,8 @@ impl Runner<'_> {
     ) -> Result<(Vec<Choice>, Option<Work>), StudyError> {
         let methods = &self.study.methods;
         if let Some(path) = &self.study.continuation {
-            let choices = continuation::choose(path, methods, trial, recorder)?;
-            return Ok((choices, None));
+            let choose = |method| continuation::choose(path, method, trial, recorder);
+            return Ok((of_each(methods, choose)?, None));
         }
         if let Some(list) = &self.study.shortlist {
             let (choices, work) = match task.phase {
@@ -369,7 +383,10 @@ impl Runner<'_> {
             return Ok((choices, Some(work)));
         }
         match &self.study.search {
-            Some(plan) => Ok((searched::choose(plan, methods, trial, recorder)?, None)),
+            Some(plan) => {
+                let choose = |method| searched::choose(plan, method, trial, recorder);
+                Ok((of_each(methods, choose)?, None))
+            }
             None => Ok((Vec::new(), None)),
         }
     }

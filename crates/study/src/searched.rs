@@ -12,7 +12,6 @@ use loopfit_search::SearchError;
 use loopfit_search::fit::{Request, refit};
 use loopfit_search::halving::{Entry, Fits, Search, search};
 use loopfit_search::plan::Plan;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,22 +36,6 @@ pub(crate) fn work(
         })
     };
     methods.iter().map(of).sum()
-}
-
-/// Searches with every method and keeps the best fit of each; with a fan also the best at every
-/// iteration count that Loop grew through.
-pub(crate) fn choose(
-    plan: &SearchPlan,
-    methods: &[Method],
-    trial: &Trial<'_>,
-    recorder: &Recorder<'_>,
-) -> Result<Vec<Choice>, StudyError> {
-    let choices: Vec<Vec<Choice>> = methods
-        .par_iter()
-        .with_max_len(1)
-        .map(|method| one(plan, *method, trial, recorder))
-        .collect::<Result<_, _>>()?;
-    Ok(choices.into_iter().flatten().collect())
 }
 
 /// Whether every method has shapes under the cap and updates for its rounds.
@@ -83,7 +66,9 @@ fn searches(
         .map_err(|e| trial.wrong(e))
 }
 
-fn one(
+/// Searches with a method and keeps the best fit; with a fan also the best at every iteration
+/// count that Loop grew through.
+pub(crate) fn choose(
     plan: &SearchPlan,
     method: Method,
     trial: &Trial<'_>,

@@ -112,12 +112,9 @@ fn the_target_has_mean_zero_and_variance_one() {
 }
 
 #[test]
-#[ignore = "recomputes the constant in all its digits: half a minute"]
 fn the_variance_is_right_in_all_digits() {
-    for cells in [1024, 1536] {
-        let variance = integral(cells, |x| {
-            flow([0, 1].map(|k| START * (2.0 * x[k] - 1.0)), TIME)[0].powi(2)
-        });
-        assert!((variance - VARIANCE).abs() < 5e-12, "{cells}: {variance}");
-    }
+    let variance = integral(1024, |x| {
+        flow([0, 1].map(|k| START * (2.0 * x[k] - 1.0)), TIME)[0].powi(2)
+    });
+    assert!((variance - VARIANCE).abs() < 5e-12, "{variance}");
 }
