@@ -6,6 +6,7 @@
 //!
 //! - [`tying`]: Single, Loop or Untied, and which block an iteration applies;
 //! - [`network`]: residual FFN or post-LN Transformer, its dimensions and its count;
+//! - [`tokens`]: which token reads which inputs, before their number is known;
 //! - [`budget`]: the shapes that fit under a cap on the count;
 //! - [`layout`]: where each tensor lies in the one flat vector of coefficients;
 //! - [`parameters`]: that vector, with named views;
@@ -24,6 +25,7 @@ pub mod layout;
 pub mod network;
 pub mod parameters;
 pub mod reference;
+pub mod tokens;
 pub mod tying;
 
 pub use bounds::Bounds;
@@ -32,4 +34,5 @@ pub use file::ModelFile;
 pub use layout::{Layout, Role, View};
 pub use network::{Architecture, Network, ShapeError};
 pub use parameters::Parameters;
+pub use tokens::{ArchitectureChoice, Tokens};
 pub use tying::{Method, Tying};

@@ -95,32 +95,41 @@ impl Architecture {
         let Self::Transformer { partition } = self else {
             return Ok(());
         };
-        let mut seen = vec![false; d];
-        for (token, inputs) in partition.iter().enumerate() {
-            if inputs.is_empty() {
-                return Err(ShapeError::EmptyToken { token });
-            }
-            for &input in inputs {
-                match seen.get_mut(input) {
-                    None => return Err(ShapeError::InputOutOfRange { token, input, d }),
-                    Some(true) => return Err(ShapeError::InputTwice { input }),
-                    Some(seen) => *seen = true,
-                }
+        check_partition(partition, d)
+    }
+}
+
+/// Checks that every input belongs to one token and every token reads an input.
+pub(crate) fn check_partition(partition: &[Vec<usize>], d: usize) -> Result<(), ShapeError> {
+    let mut seen = vec![false; d];
+    for (token, inputs) in partition.iter().enumerate() {
+        if inputs.is_empty() {
+            return Err(ShapeError::EmptyToken { token });
+        }
+        for &input in inputs {
+            match seen.get_mut(input) {
+                None => return Err(ShapeError::InputOutOfRange { token, input, d }),
+                Some(true) => return Err(ShapeError::InputTwice { input }),
+                Some(seen) => *seen = true,
             }
         }
-        match seen.iter().position(|&s| !s) {
-            Some(input) => Err(ShapeError::InputUnused { input }),
-            None => Ok(()),
-        }
+    }
+    match seen.iter().position(|&s| !s) {
+        Some(input) => Err(ShapeError::InputUnused { input }),
+        None => Ok(()),
     }
 }
 
 /// One data token for each input up to eight inputs, above that eight groups of
 /// neighbouring inputs whose sizes differ by at most one.
 pub fn default_partition(d: usize) -> Vec<Vec<usize>> {
-    let tokens = d.min(DEFAULT_TOKENS);
-    (0..tokens)
-        .map(|j| (j * d / tokens..(j + 1) * d / tokens).collect())
+    groups(d, d.min(DEFAULT_TOKENS))
+}
+
+/// `count` groups of neighbours among `d` inputs, whose sizes differ by at most one.
+pub(crate) fn groups(d: usize, count: usize) -> Vec<Vec<usize>> {
+    (0..count)
+        .map(|j| (j * d / count..(j + 1) * d / count).collect())
         .collect()
 }
 
@@ -174,6 +183,16 @@ pub enum ShapeError {
     TooManyParameters {
         /// The count.
         count: u128,
+    },
+    /// More data tokens than inputs.
+    #[error(
+        "{tokens} data tokens are too many for d = {d}: each must read an input, use at most {d}"
+    )]
+    TooManyTokens {
+        /// The number of data tokens.
+        tokens: usize,
+        /// The number of inputs.
+        d: usize,
     },
     /// A data token reads no input.
     #[error("set {token} of the token partition is empty: each data token must read an input")]
