@@ -1,18 +1,19 @@
-//! All methods on many replications, paired by seed.
+//! All families on many replications, paired by seed.
 
 use crate::SearchError;
 use crate::cost::{self, Equal};
+use crate::family::Family;
 use crate::fit::{MethodFit, Request, refit};
 use crate::halving::{Search, search};
 use crate::replication::{Noise, Replication, Source};
 use loopfit_engine::{Control, Engine};
 
-/// One seed's fits, in the order of the request's methods.
+/// One seed's fits, in the order of [`Prepared::families`].
 #[derive(Clone, Debug)]
 pub struct SeedFits {
     /// The seed.
     pub seed: u64,
-    /// One fit for each method.
+    /// One fit for each family.
     pub fits: Vec<MethodFit>,
 }
 
@@ -23,17 +24,18 @@ pub struct Prepared {
     seeds: Vec<u64>,
     replications: Vec<Replication>,
     searches: Vec<Search>,
+    notes: Vec<String>,
 }
 
 impl Prepared {
-    /// Prepares every method on every seed's replication, each method with its equal share of
-    /// what `equal` names.
+    /// Prepares every family on every seed's replication, each with its equal share of what `equal`
+    /// names. An architecture that does not fit the cap is left out if another does.
     pub fn new(
         engine: &Engine,
         source: &Source,
         noise: Option<Noise>,
         seeds: &[u64],
-        request: Request,
+        mut request: Request,
         equal: Equal,
         control: &Control,
     ) -> Result<Self, SearchError> {
@@ -44,6 +46,8 @@ impl Prepared {
             }
             replications.push(source.replication(*seed, noise)?);
         }
+        let problems = replications.iter().map(|replication| &*replication.problem);
+        let notes = request.leave_out_what_cannot_fit(problems)?;
         let mut searches = Vec::new();
         if let Some(first) = replications.first() {
             let updates = request.equal(engine, first, equal)?;
@@ -56,7 +60,18 @@ impl Prepared {
             seeds: seeds.to_vec(),
             replications,
             searches,
+            notes,
         })
+    }
+
+    /// The families that are compared.
+    pub fn families(&self) -> &[Family] {
+        &self.request.families
+    }
+
+    /// What was left out and why.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Updates of all searches.
@@ -69,7 +84,7 @@ impl Prepared {
     /// the first seed.
     pub fn seconds(&self, engine: &Engine) -> Result<f64, SearchError> {
         let mut sum = 0.0;
-        for search in self.searches.iter().take(self.request.methods.len()) {
+        for search in self.searches.iter().take(self.request.families.len()) {
             sum += cost::thread_seconds(engine, search)?;
         }
         Ok(sum * self.seeds.len() as f64 / engine.threads() as f64)
@@ -91,11 +106,11 @@ impl Prepared {
                 .zip(&self.replications)
                 .map(|(seed, replication)| {
                     let fits = request
-                        .methods
+                        .families
                         .iter()
                         .zip(&mut found)
-                        .map(|(method, (found, refitted))| {
-                            request.finish(replication, *seed, *method, found, refitted)
+                        .map(|(family, (found, refitted))| {
+                            request.finish(replication, *seed, family.clone(), found, refitted)
                         })
                         .collect::<Result<_, _>>()?;
                     Ok(SeedFits { seed: *seed, fits })

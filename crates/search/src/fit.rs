@@ -1,17 +1,19 @@
-//! All methods on one replication.
+//! All families on one replication.
 
 use crate::SearchError;
 use crate::cost::{self, Equal};
+use crate::family::Family;
 use crate::halving::{Entry, Fits, Found, Search, search};
 use crate::plan::{LEAST_UPDATES, Plan, Rung, Setting};
 use crate::protocol::Protocol;
 use crate::replication::{Problem, Replication};
 use loopfit_engine::{Control, Engine, FittedModel, Provenance, Stop, Tolerance, tolerance};
+use loopfit_model::budget::BudgetError;
 use loopfit_model::{Budget, Method};
 use loopfit_numerics::stream::Stream;
 use std::sync::Arc;
 
-/// Updates of each method's search at the efforts that have a name.
+/// Updates of each family's search at the efforts that have a name.
 pub const QUICK: usize = 24_000;
 /// The default.
 pub const STANDARD: usize = 96_000;
@@ -22,31 +24,31 @@ const MOST_UPDATES: f64 = 1e10;
 /// Fewest updates of a refit, unless its rung had fewer.
 const LEAST_REFIT: usize = 200;
 
-/// What is searched: the cap, the methods and how long.
+/// What is searched: the cap, the families and how long.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The cap B.
     pub budget: usize,
-    /// The methods.
-    pub methods: Vec<Method>,
-    /// Updates of each method's search.
+    /// What competes, one architecture after the other.
+    pub families: Vec<Family>,
+    /// Updates of each family's search.
     pub updates: usize,
     /// Shapes, ranges and rules.
     pub protocol: Arc<Protocol>,
 }
 
-/// The best model of a method.
+/// The best model of a family.
 #[derive(Clone, Debug)]
 pub struct MethodFit {
-    /// The method.
-    pub method: Method,
+    /// The family.
+    pub family: Family,
     /// The model.
     pub model: FittedModel,
-    /// Metric of the selected fit on the validation samples; NaN if the method failed.
+    /// Metric of the selected fit on the validation samples; NaN if the family failed.
     pub validation: f64,
-    /// Metric of the model on the test samples; NaN if the method failed.
+    /// Metric of the model on the test samples; NaN if the family failed.
     pub test: f64,
-    /// Updates of the method's search.
+    /// Updates of the family's search.
     pub updates: usize,
     /// Why the selected fit ended.
     pub stop: Stop,
@@ -60,46 +62,80 @@ pub struct MethodFit {
 }
 
 impl MethodFit {
-    /// Whether no fit of the method had a finite validation loss.
+    /// Whether no fit of the family had a finite validation loss.
     pub fn failed(&self) -> bool {
         !self.model.provenance.validation.is_finite()
     }
 }
 
 impl Request {
-    /// The search of each method on a replication; `updates` has one entry for each.
+    /// The search of each family on a replication; `updates` has one entry for each.
     pub fn searches(
         &self,
         problem: &Arc<Problem>,
         seed: u64,
         updates: &[usize],
     ) -> Result<Vec<Search>, SearchError> {
-        let budget = Budget::ffn(self.budget, problem.train.d(), problem.likelihood.outputs())?;
-        self.methods
+        self.families
             .iter()
             .zip(updates)
-            .map(|(method, updates)| {
+            .map(|(family, updates)| {
                 let plan = Plan::new(&self.protocol, *updates)?;
-                let shapes = self.protocol.shapes.networks(&budget, *method)?;
-                let stream = Stream::new(seed).child("search").child(method.key());
+                let budget = self.cap(family, problem)?;
+                let shapes = self.protocol.shapes.networks(&budget, family.method)?;
+                let stream = Stream::new(seed).child("search").child(&family.key());
                 Ok(Search {
                     problem: problem.clone(),
                     protocol: self.protocol.clone(),
                     settings: Setting::draw(&self.protocol, &shapes, plan.starts(), stream),
                     plan,
-                    whole: self.protocol.shapes.are_given(*method),
+                    whole: self.protocol.shapes.are_given(family.method),
                 })
             })
             .collect()
     }
 
-    /// The same number of updates for every method.
-    fn same_updates(&self) -> Vec<usize> {
-        vec![self.updates; self.methods.len()]
+    /// The cap for the networks of a family.
+    fn cap(&self, family: &Family, problem: &Problem) -> Result<Budget, BudgetError> {
+        let (d, outputs) = (problem.train.d(), problem.likelihood.outputs());
+        Budget::new(self.budget, family.architecture.at(d)?, d, outputs)
     }
 
-    /// Updates of each method so that all have what Loop (or else the first method) has with
-    /// [`Request::updates`].
+    /// Where several architectures compete, leaves out those without a shape under the cap on
+    /// some of the problems and says why. If that is all of them, the first one's error.
+    pub fn leave_out_what_cannot_fit<'a>(
+        &mut self,
+        problems: impl IntoIterator<Item = &'a Problem>,
+    ) -> Result<Vec<String>, SearchError> {
+        let problems: Vec<&Problem> = problems.into_iter().collect();
+        let mut fitting = Vec::new();
+        let mut reasons: Vec<BudgetError> = Vec::new();
+        for family in &self.families {
+            let caps = problems.iter().map(|problem| self.cap(family, problem));
+            match caps.filter_map(Result::err).next() {
+                None => fitting.push(family.clone()),
+                Some(e @ BudgetError::TooSmall { .. }) if reasons.contains(&e) => {}
+                Some(e @ BudgetError::TooSmall { .. }) => reasons.push(e),
+                Some(e) => return Err(e.into()),
+            }
+        }
+        if fitting.is_empty()
+            && let Some(first) = reasons.first()
+        {
+            return Err(first.clone().into());
+        }
+        self.families = fitting;
+        let notes = reasons.iter().map(|reason| format!("left out: {reason}"));
+        Ok(notes.collect())
+    }
+
+    /// The same number of updates for every family.
+    fn same_updates(&self) -> Vec<usize> {
+        vec![self.updates; self.families.len()]
+    }
+
+    /// Updates of each family so that all have what Loop of the first architecture (or else the
+    /// first family) has with [`Request::updates`].
     pub fn equal(
         &self,
         engine: &Engine,
@@ -115,8 +151,9 @@ impl Request {
                 Equal::Flops => cost::flops(search),
             })
             .collect::<Result<_, _>>()?;
-        let is_loop = |method: &Method| *method == Method::Loop;
-        let of = self.methods.iter().position(is_loop).unwrap_or(0);
+        let first = self.families.first().map(|family| &family.architecture);
+        let is_reference = |f: &Family| f.method == Method::Loop && Some(&f.architecture) == first;
+        let of = self.families.iter().position(is_reference).unwrap_or(0);
         let updates = |cost: &f64| (self.updates as f64 * costs[of] / cost).round() as usize;
         Ok(costs
             .iter()
@@ -154,7 +191,7 @@ impl Request {
         &self,
         replication: &Replication,
         seed: u64,
-        method: Method,
+        family: Family,
         found: Found,
         refitted: Option<Refitted>,
     ) -> Result<MethodFit, SearchError> {
@@ -193,7 +230,7 @@ impl Request {
             replication.judge(&model)?
         };
         Ok(MethodFit {
-            method,
+            family,
             model,
             validation,
             test,
@@ -260,7 +297,7 @@ pub fn refit(
     Ok(wanted.into_iter().map(next).collect())
 }
 
-/// Searches with every method; the fits come back in the order of their validation loss, so
+/// Searches with every family; the fits come back in the order of their validation loss, so
 /// that the first is the one to keep. Test samples are read after that order is settled. When
 /// stopped, the best so far comes back.
 pub fn fit(
@@ -273,12 +310,12 @@ pub fn fit(
     let searches = request.searches(&replication.problem, seed, &request.same_updates())?;
     let found = search(&(engine, control), &searches)?;
     let refitted = refit(&(engine, control), &searches, &found)?;
-    let mut found: Vec<(Method, Found, Option<Refitted>)> = request
-        .methods
+    let mut found: Vec<(Family, Found, Option<Refitted>)> = request
+        .families
         .iter()
         .zip(found)
         .zip(refitted)
-        .map(|((method, found), refitted)| (*method, found, refitted))
+        .map(|((family, found), refitted)| (family.clone(), found, refitted))
         .collect();
     found.sort_by(|a, b| a.1.outcome.validation.total_cmp(&b.1.outcome.validation));
     let problem = &replication.problem;
@@ -287,8 +324,8 @@ pub fn fit(
     engine.install(|| {
         let mut fits: Vec<MethodFit> = found
             .into_iter()
-            .map(|(method, found, refitted)| {
-                request.finish(replication, seed, method, found, refitted)
+            .map(|(family, found, refitted)| {
+                request.finish(replication, seed, family, found, refitted)
             })
             .collect::<Result<_, _>>()?;
         if let Some(best) = fits.first_mut()
@@ -301,4 +338,100 @@ pub fn fit(
         }
         Ok(fits)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replication::Source;
+    use loopfit_data::Simulation;
+    use loopfit_model::{Architecture, ArchitectureChoice, Tokens};
+
+    fn problem() -> Arc<Problem> {
+        let source = Source::Simulation {
+            simulation: Simulation::Bumps,
+            train: 32,
+            valid: 16,
+        };
+        source.replication(1, None).unwrap().problem
+    }
+
+    fn request(budget: usize, tokens: Tokens) -> Request {
+        let both = [
+            ArchitectureChoice::Ffn,
+            ArchitectureChoice::Transformer(tokens),
+        ];
+        Request {
+            budget,
+            families: Family::each(&both, &Method::ALL),
+            updates: 3200,
+            protocol: Arc::default(),
+        }
+    }
+
+    /// Studies whose results are published depend on these streams.
+    #[test]
+    fn each_family_has_its_own_stream() {
+        let request = request(128, Tokens::All);
+        let searches = request.searches(&problem(), 7, &[3200; 6]).unwrap();
+        let keys = [
+            "single",
+            "loop",
+            "untied",
+            "single-transformer",
+            "loop-transformer",
+            "untied-transformer",
+        ];
+        for (search, key) in searches.iter().zip(keys) {
+            let stream = Stream::new(7).child("search").child(key);
+            for (i, setting) in search.settings.iter().enumerate() {
+                assert_eq!(setting.stream, stream.nth(i as u64), "{key}");
+                let transformer = Architecture::Transformer {
+                    partition: vec![vec![0, 1]],
+                };
+                let is_transformer = *setting.network.architecture() == transformer;
+                assert_eq!(is_transformer, key.ends_with("transformer"));
+            }
+        }
+        assert_eq!(searches.len(), 6);
+    }
+
+    /// Table 1 by hand: for d = 2 the smallest FFN has 9 numbers, the smallest Transformer (N = 5)
+    /// has 29.
+    #[test]
+    fn an_architecture_that_cannot_fit_is_left_out() {
+        let problem = problem();
+        let keys = |request: &Request| -> Vec<String> {
+            request.families.iter().map(Family::key).collect()
+        };
+        let mut enough = request(29, Tokens::Each);
+        assert!(
+            enough
+                .leave_out_what_cannot_fit([&*problem])
+                .unwrap()
+                .is_empty()
+        );
+        assert_eq!(keys(&enough).len(), 6);
+        let mut less = request(28, Tokens::Each);
+        let notes = less.leave_out_what_cannot_fit([&*problem]).unwrap();
+        assert_eq!(keys(&less), ["single", "loop", "untied"]);
+        assert_eq!(
+            notes,
+            [
+                "left out: budget 28 cannot hold any post-LN Transformer for d = 2: the smallest \
+              needs 29 (q = 1, r = 1); raise the budget"
+            ]
+        );
+        // Nothing is left of either, or of the only one.
+        let error = |mut request: Request| {
+            let result = request.leave_out_what_cannot_fit([&*problem]);
+            result.unwrap_err().to_string()
+        };
+        assert!(error(request(8, Tokens::Each)).contains("any residual FFN"));
+        let mut alone = request(28, Tokens::Each);
+        alone.families.drain(..3);
+        assert!(error(alone).contains("any post-LN Transformer"));
+        // Tokens that do not suit the inputs are the user's to mend.
+        assert!(error(request(128, Tokens::Groups(3))).contains("3 data tokens"));
+    }
 }

@@ -1,13 +1,14 @@
 //! Which shapes, starts and settings to try under a cap, and which one to keep.
 //!
 //! - [`shapes`]: a shortlist of all admissible shapes for Single, Loop or Untied;
+//! - [`family`]: what competes, Single, Loop or Untied of an architecture;
 //! - [`protocol`]: every choice of a search as data, by default or from a TOML file;
 //! - [`plan`]: how a number of updates is spread over starts and rungs;
 //! - [`halving`]: many searches at once, successive halving by validation loss;
 //! - [`replication`]: a seed's training, validation and test samples, from a simulation or
 //!   a table, and how a model is judged on them;
-//! - [`fit`]: all three methods on one replication, the best one kept;
-//! - [`compare`]: all three methods on many replications, paired;
+//! - [`fit`]: all families on one replication, the best one kept;
+//! - [`compare`]: all families on many replications, paired;
 //! - [`cost`]: updates, operations and seconds of searches before they run.
 //!
 //! Selection sees validation losses only; test samples are touched once, by
@@ -16,6 +17,7 @@
 pub mod compare;
 pub mod cost;
 mod error;
+pub mod family;
 pub mod fit;
 pub mod halving;
 pub mod plan;
@@ -24,3 +26,4 @@ pub mod replication;
 pub mod shapes;
 
 pub use error::SearchError;
+pub use family::Family;

@@ -91,7 +91,7 @@ impl Shapes {
     }
 
     /// Whether a method's shapes are given.
-    pub(crate) fn are_given(&self, method: Method) -> bool {
+    pub fn are_given(&self, method: Method) -> bool {
         match method {
             Method::Single => !self.single.is_empty(),
             Method::Loop => !self.looped.is_empty(),

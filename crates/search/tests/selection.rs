@@ -3,15 +3,15 @@
 use loopfit_data::table::Column;
 use loopfit_data::{Simulation, Table};
 use loopfit_engine::{Control, Engine};
-use loopfit_model::{Method, Network, Tying};
+use loopfit_model::{ArchitectureChoice, Method, Network, Tying};
 use loopfit_numerics::stream::Stream;
-use loopfit_search::SearchError;
 use loopfit_search::cost::{self, Equal};
 use loopfit_search::fit::{Request, fit};
 use loopfit_search::halving::{Found, Search, search};
 use loopfit_search::plan::{Plan, Rung, Setting};
 use loopfit_search::protocol::{Protocol, RungShare};
 use loopfit_search::replication::{Source, TableOptions, TableSource};
+use loopfit_search::{Family, SearchError};
 use std::sync::Arc;
 
 fn simulated() -> Source {
@@ -25,7 +25,7 @@ fn simulated() -> Source {
 fn request(updates: usize) -> Request {
     Request {
         budget: 64,
-        methods: Method::ALL.to_vec(),
+        families: Family::each(&[ArchitectureChoice::Ffn], &Method::ALL),
         updates,
         protocol: Arc::default(),
     }
@@ -128,7 +128,7 @@ fn threads_do_not_change_what_is_found() {
         .unwrap()
     };
     for (a, b) in run(1).iter().zip(run(4)) {
-        assert_eq!(a.method, b.method);
+        assert_eq!(a.family, b.family);
         assert_eq!(a.model.parameters, b.model.parameters);
     }
 }
@@ -165,7 +165,7 @@ fn a_refit_goes_on_with_all_samples() {
         fit(&engine, &replication, 6, &request, &Control::default()).unwrap()
     };
     for (plain, refitted) in run(false).iter().zip(run(true)) {
-        assert_eq!(plain.method, refitted.method);
+        assert_eq!(plain.family, refitted.family);
         assert_eq!(plain.validation, refitted.validation);
         assert_ne!(plain.model.parameters, refitted.model.parameters);
         assert_ne!(
@@ -277,7 +277,7 @@ fn selection_never_sees_the_test_rows() {
     assert_eq!(test.len(), 40, "a fifth of the rows");
     let altered = run(&source(|i| test.contains(&i).then_some(50.0)));
     for (a, b) in plain.iter().zip(&altered) {
-        assert_eq!(a.method, b.method);
+        assert_eq!(a.family, b.family);
         assert_eq!(a.model.parameters, b.model.parameters);
         assert_ne!(a.test, b.test);
     }
@@ -295,7 +295,10 @@ fn a_fixed_shape_is_the_only_one_tried_and_must_fit() {
     };
     request.protocol = with_width(3);
     let fits = fit(&engine, &replication, 1, &request, &Control::default()).unwrap();
-    let looped = fits.iter().find(|f| f.method == Method::Loop).unwrap();
+    let looped = fits
+        .iter()
+        .find(|f| f.family.method == Method::Loop)
+        .unwrap();
     let network = looped.model.parameters.network();
     let expected = Network::ffn(5, 1, 2, 3, Tying::Loop { t: 5 }).unwrap();
     assert_eq!(network, &expected);

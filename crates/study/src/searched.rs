@@ -7,11 +7,11 @@ use crate::recorder::{Recorder, SearchFits};
 use crate::store::Choice;
 use crate::trial::Trial;
 use loopfit_engine::FitOutcome;
-use loopfit_model::Method;
-use loopfit_search::SearchError;
+use loopfit_model::{ArchitectureChoice, Method};
 use loopfit_search::fit::{Request, refit};
 use loopfit_search::halving::{Entry, Fits, Search, search};
 use loopfit_search::plan::Plan;
+use loopfit_search::{Family, SearchError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -57,7 +57,7 @@ fn searches(
     let updates = updates(plan, trial.case);
     let request = Request {
         budget: trial.case.cap(),
-        methods: vec![method],
+        families: Family::each(&[ArchitectureChoice::Ffn], &[method]),
         updates,
         protocol: Arc::new(plan.of(method).clone()),
     };

@@ -7,15 +7,15 @@ use crate::{Global, interrupt, output, progress};
 use anyhow::Result;
 use clap::ValueEnum;
 use loopfit_engine::Engine;
-use loopfit_model::{Method, Tying};
+use loopfit_model::{ArchitectureChoice, Method, Tying};
 use loopfit_report::number;
 use loopfit_report::{Comparison, MethodResult, SeedResult};
-use loopfit_search::SearchError;
 use loopfit_search::compare::{Prepared, SeedFits};
 use loopfit_search::cost::Equal;
 use loopfit_search::fit::{MethodFit, Request};
 use loopfit_search::protocol::Protocol;
 use loopfit_search::replication::{Noise, Source};
+use loopfit_search::{Family, SearchError};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -156,7 +156,7 @@ impl Setup {
     pub(crate) fn run(&self, global: &Global) -> Result<(Comparison, Exit)> {
         let request = Request {
             budget: self.budget,
-            methods: Method::ALL.to_vec(),
+            families: Family::each(&[ArchitectureChoice::Ffn], &Method::ALL),
             updates: self.updates,
             protocol: self.protocol.clone(),
         };
@@ -194,12 +194,12 @@ impl Setup {
 
     fn comparison(&self, request: &Request, seeds: &[SeedFits]) -> Result<Comparison> {
         let methods = request
-            .methods
+            .families
             .iter()
             .enumerate()
-            .map(|(i, method)| MethodResult {
-                key: method.key().to_string(),
-                name: method.to_string(),
+            .map(|(i, family)| MethodResult {
+                key: family.key(),
+                name: family.to_string(),
                 updates: most_updates(seeds, i),
                 results: seeds
                     .iter()
@@ -218,15 +218,15 @@ impl Setup {
             "Single, Loop and Untied on {name} under B = {}",
             self.budget
         );
-        let updates: Vec<u64> = (0..request.methods.len())
+        let updates: Vec<u64> = (0..request.families.len())
             .map(|i| most_updates(seeds, i))
             .collect();
         let same = updates.iter().all(|u| *u == updates[0]);
         let each = request
-            .methods
+            .families
             .iter()
             .zip(&updates)
-            .map(|(method, updates)| format!("{method} {}", number::integer(*updates)))
+            .map(|(family, updates)| format!("{family} {}", number::integer(*updates)))
             .collect::<Vec<_>>()
             .join(", ");
         let note = match self.equal {

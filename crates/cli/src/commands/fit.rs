@@ -7,9 +7,10 @@ use crate::{Global, interrupt, output, progress};
 use anyhow::Result;
 use clap::ValueEnum;
 use loopfit_engine::Engine;
-use loopfit_model::Method;
+use loopfit_model::{ArchitectureChoice, Method};
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
+use loopfit_search::Family;
 use loopfit_search::fit::{MethodFit, Request, fit};
 use loopfit_search::replication::{Replication, Source};
 use serde_json::{Value, json};
@@ -85,9 +86,10 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         notes.iter().for_each(|note| output::say(note));
     }
     let engine = Engine::new(global.threads)?;
+    let methods: Vec<Method> = Method::ALL.into_iter().filter(|m| wanted(*m)).collect();
     let mut request = Request {
         budget: a.budget,
-        methods: Method::ALL.into_iter().filter(|m| wanted(*m)).collect(),
+        families: Family::each(&[ArchitectureChoice::Ffn], &methods),
         updates: a.search.updates(),
         protocol: protocol.clone(),
     };
@@ -101,7 +103,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     if !global.quiet {
         output::say(&search_note(&request, predicted, engine.threads()));
     }
-    let total = (request.methods.len() as u64).saturating_mul(request.updates as u64);
+    let total = (request.families.len() as u64).saturating_mul(request.updates as u64);
     let fits = interrupt::searching(|control| {
         progress::with_bar(total, global.quiet, control, || {
             fit(&engine, &replication, a.seed, &request, control)
@@ -168,9 +170,9 @@ fn search_note(request: &Request, predicted: f64, threads: usize) -> String {
         "search: {} updates for each method ({}), {} on {threads} threads",
         number::integer(request.updates as u64),
         request
-            .methods
+            .families
             .iter()
-            .map(|m| m.key())
+            .map(Family::key)
             .collect::<Vec<_>>()
             .join(", "),
         about(predicted)
@@ -212,7 +214,7 @@ fn to_text(a: &Arguments, source: &Source, fits: &[MethodFit]) -> String {
     for (i, f) in fits.iter().enumerate() {
         let network = f.model.parameters.network();
         let cells = [
-            f.method.to_string(),
+            f.family.to_string(),
             network.q().to_string(),
             network.r().to_string(),
             network.tying().iterations().to_string(),
@@ -277,7 +279,7 @@ fn to_json(
         .map(|f| {
             let network = f.model.parameters.network();
             json!({
-                "method": f.method.key(), "q": network.q(), "r": network.r(), "t": network.tying().iterations(),
+                "method": f.family.method.key(), "q": network.q(), "r": network.r(), "t": network.tying().iterations(),
                 "count": network.count(), "validation": f.validation, "test": f.test,
                 "updates": f.updates, "stop": f.stop, "gap": f.gap, "tolerance": f.tolerance, "refitted": f.refitted,
             })
@@ -287,7 +289,7 @@ fn to_json(
         "data": source.name(), "task": replication.preprocessing.task(), "budget": a.budget, "seed": a.seed,
         "train_rows": replication.problem.train.n(), "valid_rows": replication.problem.valid.n(), "test_rows": replication.test_rows,
         "inputs": replication.preprocessing.feature_names(), "metric": source.metric(), "notes": notes,
-        "selected": fits[0].method.key(), "methods": methods,
+        "selected": fits[0].family.method.key(), "methods": methods,
         "model": a.output.as_ref().map(|p| p.display().to_string()),
     })
 }
