@@ -1,4 +1,4 @@
-//! Single, Loop and Untied on the same seeds under one cap, and the statistics
+//! Single, Loop and Untied of an architecture or two on the same seeds under one cap, and the statistics
 //! that every writer shows.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use crate::statistics::{mean, median, standard_error};
 #[cfg(test)]
 mod tests;
 
-/// The key of the method whose paired differences from all others are reported.
+/// The key, before its architecture, of the methods whose paired differences are reported.
 const LOOP: &str = "loop";
 
 /// One method on one seed.
@@ -26,9 +26,10 @@ pub struct SeedResult {
 /// One method on every seed, in the order of the comparison's seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodResult {
-    /// The name in JSON: `single`, `loop`, `untied`.
+    /// The name in JSON: `single`, `loop`, `untied`; an architecture beside the first has its
+    /// name behind a hyphen, `loop-transformer`.
     pub key: String,
-    /// The name that people read: `Single`, `Loop`, `Untied`.
+    /// The name that people read: `Single`, `Loop`, `Untied`, `Loop Transformer`.
     pub name: String,
     /// Optimiser updates spent per seed.
     pub updates: u64,
@@ -37,6 +38,15 @@ pub struct MethodResult {
 }
 
 impl MethodResult {
+    /// The architecture in the key; empty for the one without a name.
+    fn architecture(&self) -> &str {
+        self.key.split_once('-').map_or("", |(_, name)| name)
+    }
+
+    fn is_loop(&self) -> bool {
+        self.key.split('-').next() == Some(LOOP)
+    }
+
     /// The metric on each seed.
     pub fn values(&self) -> Vec<f64> {
         self.results.iter().map(|r| r.value).collect()
@@ -267,23 +277,27 @@ impl Comparison {
         &self.notes
     }
 
-    /// Loop minus every other method, in the order of the methods; empty without a Loop.
+    /// The Loop of each architecture minus every other method of it, and minus the Loops of the
+    /// architectures after it, in the order of the methods; empty without a Loop.
     pub fn paired(&self) -> Vec<Paired<'_>> {
-        let Some(first) = self.methods.iter().find(|m| m.key == LOOP) else {
-            return Vec::new();
-        };
-        let others = self.methods.iter().filter(|m| m.key != LOOP);
-        others
-            .map(|second| {
-                let values = first.results.iter().zip(&second.results);
-                let differences = values.map(|(a, b)| a.value - b.value).collect();
-                Paired {
-                    first,
-                    second,
-                    differences,
+        let mut paired = Vec::new();
+        for (at, first) in self.methods.iter().enumerate() {
+            if !first.is_loop() {
+                continue;
+            }
+            for (other, second) in self.methods.iter().enumerate() {
+                let own = other != at && first.architecture() == second.architecture();
+                if own || (other > at && second.is_loop()) {
+                    let values = first.results.iter().zip(&second.results);
+                    paired.push(Paired {
+                        first,
+                        second,
+                        differences: values.map(|(a, b)| a.value - b.value).collect(),
+                    });
                 }
-            })
-            .collect()
+            }
+        }
+        paired
     }
 
     /// On how many seeds each method is strictly below all others; a seed on

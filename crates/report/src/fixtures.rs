@@ -8,6 +8,9 @@ pub(crate) fn method(key: &str, values: &[f64]) -> MethodResult {
     let (name, shape, count) = match key {
         "single" => ("Single", "q=4 r=11", 127),
         "loop" => ("Loop", "q=4 r=11 T=16", 127),
+        "single-transformer" => ("Single Transformer", "q=3 r=4", 128),
+        "loop-transformer" => ("Loop Transformer", "q=3 r=4 T=16", 128),
+        "untied-transformer" => ("Untied Transformer", "q=2 r=3 T=2", 123),
         _ => ("Untied", "q=6 r=2 T=3", 121),
     };
     MethodResult {
@@ -70,6 +73,18 @@ pub(crate) fn bumps() -> Comparison {
     ])
 }
 
+/// The methods of two architectures.
+pub(crate) fn six() -> Comparison {
+    comparison(&[
+        ("single", &[2.95e-3, 2.71e-3, 3.18e-3, 2.84e-3]),
+        ("loop", &[2.41e-3, 2.75e-3, 2.98e-3, 2.33e-3]),
+        ("untied", &[3.12e-3, 2.95e-3, 3.41e-3, 2.79e-3]),
+        ("single-transformer", &[4.55e-3, 4.21e-3, 4.18e-3, 3.84e-3]),
+        ("loop-transformer", &[3.41e-3, 2.65e-3, 2.91e-3, 3.33e-3]),
+        ("untied-transformer", &[6.12e-3, 5.95e-3, 6.41e-3, 5.79e-3]),
+    ])
+}
+
 /// Results that a figure or a table may stumble over.
 pub(crate) fn awkward() -> Vec<Comparison> {
     let nan = f64::NAN;
@@ -106,6 +121,7 @@ pub(crate) fn awkward() -> Vec<Comparison> {
             ("untied", &[2.7e-4]),
         ]),
         comparison(&[("single", &[1.0, 1.0, 1.0])]),
+        six(),
         comparison(&[("loop", &[1e-300, 1e300]), ("single", &[5e-324, f64::MAX])]),
         comparison(&[
             ("loop", &[1e-6, 1.0]),

@@ -52,9 +52,9 @@ impl Comparison {
     /// The comparison as one JSON object, ending in a line break.
     ///
     /// Keys: `title`, `problem`, `budget`, `metric`, `seeds`, `notes`;
-    /// `methods.{single,loop,untied}` with `name`, `mean`, `se`, `median`, `wins`,
+    /// `methods.{single,loop,untied}` (also `loop-transformer` and so on) with `name`, `mean`, `se`, `median`, `wins`,
     /// `values`, `shape` and `count` (of the most frequent shape), `shapes`,
-    /// `counts`, `updates`; `paired.{loop_minus_single,loop_minus_untied}` with
+    /// `counts`, `updates`; `paired.{loop_minus_single,loop_minus_untied}` (see [`Comparison::paired`]) with
     /// `mean`, `se`, `wins`, `differences`. With one seed `se` is `null`.
     pub fn to_json(&self) -> String {
         let wins = self.wins();

@@ -21,8 +21,8 @@ struct Palette {
     ramp: [&'static str; RAMP],
 }
 
-/// How many colours tell methods apart: Single, Loop, Untied, then two more.
-const SERIES: usize = 5;
+/// How many colours tell methods apart: Single, Loop, Untied, then three more.
+const SERIES: usize = 6;
 
 /// How many shades of Loop's colour a fan of curves has, and their first number.
 const RAMP: usize = 6;
@@ -40,7 +40,9 @@ const LIGHT: Palette = Palette {
     seed: "#9aa4ae",
     absent: "#c9d1d9",
     link: "#0b5cad",
-    series: ["#0072b2", "#d55e00", "#00875f", "#a8497f", "#6b6b6b"],
+    series: [
+        "#0072b2", "#d55e00", "#00875f", "#a8497f", "#6b6b6b", "#8a6d00",
+    ],
     ramp: [
         "#f2bf94", "#e99f61", "#dd7c2b", "#c25700", "#943f00", "#612800",
     ],
@@ -57,13 +59,15 @@ const DARK: Palette = Palette {
     seed: "#7c8692",
     absent: "#444c56",
     link: "#7cb7f2",
-    series: ["#56b4e9", "#ff9d4d", "#3fcf9f", "#e08fbf", "#b0b0b0"],
+    series: [
+        "#56b4e9", "#ff9d4d", "#3fcf9f", "#e08fbf", "#b0b0b0", "#e6c84a",
+    ],
     ramp: [
         "#76431a", "#a05a20", "#cb7429", "#f59443", "#ffb983", "#ffdfc6",
     ],
 };
 
-/// The class that colours series number `color`: 0 Single, 1 Loop, 2 Untied, 3 and 4
+/// The class that colours series number `color`: 0 Single, 1 Loop, 2 Untied, 3 to 5
 /// for others, from 10 on a ramp of Loop's hue, weak to strong.
 pub(crate) fn series(color: usize) -> String {
     match color {
@@ -229,6 +233,10 @@ mod tests {
             let rule = format!(".loopfit .{} {{", series(color));
             // Once light, once dark.
             assert_eq!(css.matches(&rule).count(), 2, "{color}");
+        }
+        for palette in [LIGHT, DARK] {
+            let distinct: std::collections::BTreeSet<_> = palette.series.iter().collect();
+            assert_eq!(distinct.len(), SERIES);
         }
     }
 }

@@ -10,6 +10,11 @@ use crate::{Comparison, MethodResult};
 
 /// Narrow enough to stay readable on a phone and in one column of a paper.
 const WIDTH: f64 = 520.0;
+/// The least width of a method's column, which has room for a mean with its standard error; many
+/// methods make the figure wider. A long name gets more room, up to the second number.
+const COLUMN: [f64; 2] = [126.0, 156.0];
+/// Width of a letter of a name.
+const NAME_CHARACTER: f64 = 8.4;
 /// Height of the area between the axes.
 const PLOT: f64 = 270.0;
 
@@ -32,7 +37,7 @@ impl Comparison {
         let metric = axis_name(self.metric(), plot.axis.scale());
         let metric = wrap(&metric, (PLOT / CHARACTER) as usize, 2);
         let left = MARGIN + LINE * metric.len() as f64 + label_width(&plot.axis) + 14.0;
-        let width = WIDTH - MARGIN - left;
+        let width = (WIDTH - MARGIN - left).max(self.least_width());
         let means = Exponent::of(self.methods().iter().map(MethodResult::mean));
         let most = width / self.methods().len() as f64 / CHARACTER;
         for (column, method) in plot.columns.iter_mut().zip(self.methods()) {
@@ -41,7 +46,7 @@ impl Comparison {
         let lines = plot.columns.iter().map(|column| column.labels.len());
         let lines = lines.max().unwrap_or(0);
 
-        let mut canvas = Canvas::new(WIDTH);
+        let mut canvas = Canvas::new(left + width + MARGIN);
         let title = if titled { self.title() } else { "" };
         let (missing, all) = plot.missing();
         let remarks = match self.seeds().len() {
@@ -60,6 +65,13 @@ impl Comparison {
         plot.draw(&mut canvas, &area, &seeds);
         let height = area.bottom() + 12.0 + LINE * lines as f64 + MARGIN;
         canvas.finish(self.title(), height)
+    }
+
+    /// The width that the labels of all columns need side by side.
+    fn least_width(&self) -> f64 {
+        let letters = self.methods().iter().map(|m| m.name.chars().count()).max();
+        let name = NAME_CHARACTER * letters.unwrap_or(0) as f64;
+        name.clamp(COLUMN[0], COLUMN[1]) * self.methods().len() as f64
     }
 }
 

@@ -72,6 +72,33 @@ fn without_a_loop_nothing_is_paired() {
 }
 
 #[test]
+fn loops_are_paired_within_their_architecture_and_with_each_other() {
+    let c = comparison(&[
+        ("single", &[1.0]),
+        ("loop", &[2.0]),
+        ("untied", &[4.0]),
+        ("single-transformer", &[8.0]),
+        ("loop-transformer", &[16.0]),
+        ("untied-transformer", &[32.0]),
+    ]);
+    let paired: Vec<(&str, &str, f64)> = c
+        .paired()
+        .iter()
+        .map(|p| (p.first.key.as_str(), p.second.key.as_str(), p.mean()))
+        .collect();
+    assert_eq!(
+        paired,
+        [
+            ("loop", "single", 1.0),
+            ("loop", "untied", -2.0),
+            ("loop", "loop-transformer", -14.0),
+            ("loop-transformer", "single-transformer", 8.0),
+            ("loop-transformer", "untied-transformer", -16.0),
+        ]
+    );
+}
+
+#[test]
 fn what_is_not_a_comparison() {
     let new = |seeds: &[u64], methods: &[MethodResult]| {
         Comparison::new("t", "p", 128, "m", seeds.to_vec(), methods.to_vec()).unwrap_err()
