@@ -1,5 +1,6 @@
 //! The `loopfit` command: arguments in, one library call, text out.
 
+mod architecture;
 mod commands;
 mod data;
 mod effort;

@@ -245,11 +245,43 @@ fn budget_reproduces_the_counts_of_the_paper() {
             .iter()
             .all(|s| s["count"].as_u64().unwrap() <= 300)
     );
+    // Table 1 by hand: d = 5, M = 1, N = 4, q = 3 gives 103 + 7r.
+    let one = place.json("budget --dim 5 --budget 128 --arch transformer --tokens all");
+    assert_eq!(
+        (&one["arch"], &one["tokens"]),
+        (&"transformer".into(), &4.into())
+    );
+    let three = &one["loop"][2];
+    assert_eq!(
+        (three["r"].as_u64(), three["count"].as_u64()),
+        (Some(3), Some(124))
+    );
     assert!(
         place
             .ok("budget --dim 5 --budget 128")
             .contains("largest r")
     );
+}
+
+/// The smallest Transformer of two inputs has 29 numbers (Table 1): under a cap of 28 the FFN is
+/// alone, with the results that it has without competition.
+#[test]
+fn an_architecture_that_cannot_fit_is_left_out_and_said() {
+    let place = Place::new();
+    let small = "--train 64 --valid 32 --updates 320 --budget 28";
+    let alone = place.json(&format!("fit sim:bumps {small}"));
+    let any = place.json(&format!("fit sim:bumps {small} --arch any"));
+    assert_eq!(any["methods"], alone["methods"]);
+    assert_eq!(any["arch"], "ffn");
+    let left_out = |notes: &Value| {
+        let notes = notes.as_array().unwrap();
+        let with = |n: &&Value| n.as_str().unwrap().contains("any post-LN Transformer");
+        notes.iter().filter(with).count()
+    };
+    assert_eq!((left_out(&alone["notes"]), left_out(&any["notes"])), (0, 1));
+    let compared = place.json(&format!("compare sim:bumps --seeds 2 {small} --arch any"));
+    assert_eq!(left_out(&compared["notes"]), 1);
+    assert_eq!(compared["methods"].as_object().unwrap().len(), 3);
 }
 
 #[test]

@@ -2,13 +2,12 @@
 
 use crate::SearchError;
 use crate::cost::{self, Equal};
-use crate::family::Family;
 use crate::fit::{MethodFit, Request, refit};
 use crate::halving::{Search, search};
 use crate::replication::{Noise, Replication, Source};
 use loopfit_engine::{Control, Engine};
 
-/// One seed's fits, in the order of [`Prepared::families`].
+/// One seed's fits, in the order of the request's families.
 #[derive(Clone, Debug)]
 pub struct SeedFits {
     /// The seed.
@@ -62,11 +61,6 @@ impl Prepared {
             searches,
             notes,
         })
-    }
-
-    /// The families that are compared.
-    pub fn families(&self) -> &[Family] {
-        &self.request.families
     }
 
     /// What was left out and why.

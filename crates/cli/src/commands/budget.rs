@@ -1,17 +1,17 @@
 //! `loopfit budget`.
 
+use crate::architecture::TokensArgument;
 use crate::data::{cap, count};
 use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::Result;
-use clap::ValueEnum;
 use loopfit_model::{Architecture, Budget};
 use loopfit_report::{Align, Table};
 use serde_json::json;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit budget --dim 5 --budget 128\n  loopfit budget --dim 24 --outputs 4 --budget 1024 --json\n  loopfit budget --dim 3 --budget 400 --arch transformer"
+    after_help = "Examples:\n  loopfit budget --dim 5 --budget 128\n  loopfit budget --dim 24 --outputs 4 --budget 1024 --json\n  loopfit budget --dim 3 --budget 400 --arch transformer\n  loopfit budget --dim 20 --budget 400 --arch transformer --tokens 4"
 )]
 pub(crate) struct Arguments {
     /// Number of inputs d.
@@ -24,21 +24,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "C", default_value_t = 1, value_parser = count)]
     outputs: usize,
     /// The architecture.
-    #[arg(long, default_value = "ffn")]
-    arch: Arch,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Arch {
-    Ffn,
-    Transformer,
+    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer"])]
+    arch: String,
+    #[command(flatten)]
+    tokens: TokensArgument,
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    let architecture = match a.arch {
-        Arch::Ffn => Architecture::Ffn,
-        Arch::Transformer => Architecture::transformer(a.dim),
-    };
+    let architecture = a.tokens.of(&a.arch)?.at(a.dim)?;
     let tokens = match &architecture {
         Architecture::Ffn => None,
         Architecture::Transformer { partition } => Some(partition.len() + 3),
@@ -48,7 +41,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let untied: Vec<_> = budget.untied_shapes().collect();
     if global.json {
         output::print_json(&json!({
-            "budget": a.budget, "dim": a.dim, "outputs": a.outputs, "tokens": tokens,
+            "budget": a.budget, "dim": a.dim, "outputs": a.outputs, "arch": a.arch, "tokens": tokens,
             "loop": looped, "untied": untied,
         }))?;
         return Ok(Exit::Done);

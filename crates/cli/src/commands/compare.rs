@@ -1,5 +1,6 @@
 //! `loopfit compare`.
 
+use crate::architecture::ArchitectureArguments;
 use crate::data::{LearnArguments, cap, replications};
 use crate::effort::{SearchArguments, about};
 use crate::exit::{Exit, usage};
@@ -22,7 +23,7 @@ use std::sync::Arc;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit compare sim:bumps --budget 128 --seeds 8\n  loopfit compare sim:bumps --budget 128 --shape single=4,11 --shape loop=4,11,16 --shape untied=6,2,3 --json\n  loopfit compare data:airfoil --data-dir data --budget 64 --seeds 8 --report out/"
+    after_help = "Examples:\n  loopfit compare sim:bumps --budget 128 --seeds 8\n  loopfit compare sim:bumps --budget 128 --shape single=4,11 --shape loop=4,11,16 --shape untied=6,2,3 --json\n  loopfit compare data:airfoil --data-dir data --budget 64 --seeds 8 --report out/\n  loopfit compare sim:friedman1 --budget 256 --seeds 8 --arch any --tokens all"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -37,9 +38,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SEED", default_value_t = 88_000)]
     first_seed: u64,
     #[command(flatten)]
+    architecture: ArchitectureArguments,
+    #[command(flatten)]
     search: SearchArguments,
-    /// What all methods have in common; with time or flops, Loop has the updates of --effort
-    /// and the others as many as cost the same.
+    /// What all methods have in common; with time or flops, Loop (of the residual FFN, if
+    /// that is tried) has the updates of --effort and the others as many as cost the same.
     #[arg(long, value_name = "WHAT", default_value = "updates")]
     equal: EqualName,
     /// Write comparison.md, comparison.svg and comparison.html into this directory.
@@ -104,6 +107,7 @@ pub(crate) struct Setup {
     pub(crate) source: Source,
     pub(crate) noise: Option<Noise>,
     pub(crate) budget: usize,
+    pub(crate) families: Vec<Family>,
     pub(crate) seeds: Vec<u64>,
     pub(crate) updates: usize,
     pub(crate) protocol: Arc<Protocol>,
@@ -117,6 +121,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         ));
     };
     let protocol = a.search.protocol()?;
+    let families = a.architecture.families(&Method::ALL, &protocol)?;
     let source = a.learn.source(a.first_seed)?;
     if let (Source::Table(table), false) = (&source, global.quiet) {
         output::say(&table.decision.because);
@@ -126,6 +131,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         source,
         noise: a.learn.noise(),
         budget: a.budget,
+        families,
         seeds: (a.first_seed..=last).collect(),
         updates: a.search.updates(),
         protocol,
@@ -156,22 +162,25 @@ impl Setup {
     pub(crate) fn run(&self, global: &Global) -> Result<(Comparison, Exit)> {
         let request = Request {
             budget: self.budget,
-            families: Family::each(&[ArchitectureChoice::Ffn], &Method::ALL),
+            families: self.families.clone(),
             updates: self.updates,
             protocol: self.protocol.clone(),
         };
         let engine = Engine::new(global.threads)?;
+        let mut left_out = Vec::new();
         let seeds = interrupt::searching(|control| {
             let prepared = Prepared::new(
                 &engine,
                 &self.source,
                 self.noise,
                 &self.seeds,
-                request.clone(),
+                request,
                 self.equal,
                 control,
             )?;
+            left_out = prepared.notes().to_vec();
             if !global.quiet {
+                left_out.iter().for_each(|note| output::say(note));
                 output::say(&format!(
                     "search: {} seeds, {} updates in all, {} on {} threads",
                     self.seeds.len(),
@@ -189,41 +198,40 @@ impl Setup {
         }
         let failed = seeds.iter().flat_map(|s| &s.fits).any(MethodFit::failed);
         let exit = if failed { Exit::FitsFailed } else { Exit::Done };
-        Ok((self.comparison(&request, &seeds)?, exit))
+        let comparison = self.comparison(&seeds)?;
+        Ok((comparison.with_notes(left_out), exit))
     }
 
-    fn comparison(&self, request: &Request, seeds: &[SeedFits]) -> Result<Comparison> {
-        let methods = request
-            .families
-            .iter()
-            .enumerate()
-            .map(|(i, family)| MethodResult {
-                key: family.key(),
-                name: family.to_string(),
-                updates: most_updates(seeds, i),
-                results: seeds
-                    .iter()
-                    .map(|s| {
-                        let network = s.fits[i].model.parameters.network();
-                        SeedResult {
-                            shape: shape(network),
-                            count: network.count(),
-                            value: s.fits[i].test,
-                        }
-                    })
-                    .collect(),
-            });
+    fn comparison(&self, seeds: &[SeedFits]) -> Result<Comparison> {
+        let fits = seeds.first().map_or(&[][..], |first| &first.fits);
+        let families: Vec<&Family> = fits.iter().map(|fit| &fit.family).collect();
+        let methods = families.iter().enumerate().map(|(i, family)| MethodResult {
+            key: family.key(),
+            name: family.to_string(),
+            updates: most_updates(seeds, i),
+            results: seeds
+                .iter()
+                .map(|s| {
+                    let network = s.fits[i].model.parameters.network();
+                    SeedResult {
+                        shape: shape(network),
+                        count: network.count(),
+                        value: s.fits[i].test,
+                    }
+                })
+                .collect(),
+        });
         let name = self.source.name();
         let title = format!(
-            "Single, Loop and Untied on {name} under B = {}",
+            "{} on {name} under B = {}",
+            what_competes(&families),
             self.budget
         );
-        let updates: Vec<u64> = (0..request.families.len())
+        let updates: Vec<u64> = (0..families.len())
             .map(|i| most_updates(seeds, i))
             .collect();
         let same = updates.iter().all(|u| *u == updates[0]);
-        let each = request
-            .families
+        let each = families
             .iter()
             .zip(&updates)
             .map(|(family, updates)| format!("{family} {}", number::integer(*updates)))
@@ -257,6 +265,16 @@ impl Setup {
             Source::Simulation { .. } => Vec::new(),
         };
         Ok(comparison.with_notes(notes.into_iter().chain([note])))
+    }
+}
+
+/// What the title calls the families.
+fn what_competes(families: &[&Family]) -> &'static str {
+    let is_ffn = |family: &&Family| family.architecture == ArchitectureChoice::Ffn;
+    match (families.iter().any(is_ffn), families.iter().all(is_ffn)) {
+        (_, true) => "Single, Loop and Untied",
+        (true, false) => "Single, Loop and Untied FFNs and Transformers",
+        (false, false) => "Single, Loop and Untied Transformers",
     }
 }
 

@@ -5,6 +5,8 @@ use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_data::Simulation;
+use loopfit_model::{ArchitectureChoice, Method};
+use loopfit_search::Family;
 use loopfit_search::cost::Equal;
 use loopfit_search::fit::STANDARD;
 use loopfit_search::replication::Source;
@@ -31,6 +33,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         },
         noise: None,
         budget: BUDGET,
+        families: Family::each(&[ArchitectureChoice::Ffn], &Method::ALL),
         seeds: SEEDS.collect(),
         updates: STANDARD,
         protocol: Arc::default(),

@@ -1,5 +1,6 @@
 //! `loopfit fit`.
 
+use crate::architecture::ArchitectureArguments;
 use crate::data::{LearnArguments, cap};
 use crate::effort::{SearchArguments, about, duration};
 use crate::exit::{Exit, usage};
@@ -7,7 +8,7 @@ use crate::{Global, interrupt, output, progress};
 use anyhow::Result;
 use clap::ValueEnum;
 use loopfit_engine::Engine;
-use loopfit_model::{ArchitectureChoice, Method};
+use loopfit_model::Method;
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
 use loopfit_search::Family;
@@ -22,7 +23,7 @@ const SAFETY: f64 = 0.8;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit fit data.csv --target y --budget 128 -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --effort strong -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --time 60s --refit -o model.safetensors\n  loopfit fit data.csv --target species --budget 64 --method loop -o model.safetensors\n  loopfit fit data:airfoil --data-dir data --budget 64 -o airfoil.safetensors\n  loopfit fit points.csv --task density --budget 160 -o density.safetensors\n  cat data.csv | loopfit fit - --target y --budget 128 --json"
+    after_help = "Examples:\n  loopfit fit data.csv --target y --budget 128 -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --effort strong -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --time 60s --refit -o model.safetensors\n  loopfit fit data.csv --target species --budget 64 --method loop -o model.safetensors\n  loopfit fit data.csv --target y --budget 256 --arch transformer --tokens 0,1/2,3 -o model.safetensors\n  loopfit fit data.csv --target y --budget 256 --arch any -o model.safetensors\n  loopfit fit data:airfoil --data-dir data --budget 64 -o airfoil.safetensors\n  loopfit fit points.csv --task density --budget 160 -o density.safetensors\n  cat data.csv | loopfit fit - --target y --budget 128 --json"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -36,6 +37,8 @@ pub(crate) struct Arguments {
     /// Methods to try; all by default.
     #[arg(long, value_name = "METHOD", value_delimiter = ',')]
     method: Vec<MethodName>,
+    #[command(flatten)]
+    architecture: ArchitectureArguments,
     #[command(flatten)]
     search: SearchArguments,
     /// Search for so long instead (60s, 2m, 1h): as many updates as this machine makes in the
@@ -79,20 +82,21 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         )));
     }
     let protocol = a.search.protocol()?;
+    let methods: Vec<Method> = Method::ALL.into_iter().filter(|m| wanted(*m)).collect();
+    let mut request = Request {
+        budget: a.budget,
+        families: a.architecture.families(&methods, &protocol)?,
+        updates: a.search.updates(),
+        protocol: protocol.clone(),
+    };
     let source = a.learn.source(a.seed)?;
     let replication = source.replication(a.seed, a.learn.noise())?;
-    let notes = notes(&source, &replication);
+    let mut notes = notes(&source, &replication);
+    notes.extend(request.leave_out_what_cannot_fit([&*replication.problem])?);
     if !global.quiet {
         notes.iter().for_each(|note| output::say(note));
     }
     let engine = Engine::new(global.threads)?;
-    let methods: Vec<Method> = Method::ALL.into_iter().filter(|m| wanted(*m)).collect();
-    let mut request = Request {
-        budget: a.budget,
-        families: Family::each(&[ArchitectureChoice::Ffn], &methods),
-        updates: a.search.updates(),
-        protocol: protocol.clone(),
-    };
     let started = Instant::now();
     if let Some(time) = a.time {
         let seconds = SAFETY * time.as_secs_f64();
@@ -279,7 +283,7 @@ fn to_json(
         .map(|f| {
             let network = f.model.parameters.network();
             json!({
-                "method": f.family.method.key(), "q": network.q(), "r": network.r(), "t": network.tying().iterations(),
+                "method": f.family.method.key(), "arch": f.family.architecture.key(), "q": network.q(), "r": network.r(), "t": network.tying().iterations(),
                 "count": network.count(), "validation": f.validation, "test": f.test,
                 "updates": f.updates, "stop": f.stop, "gap": f.gap, "tolerance": f.tolerance, "refitted": f.refitted,
             })
@@ -289,7 +293,7 @@ fn to_json(
         "data": source.name(), "task": replication.preprocessing.task(), "budget": a.budget, "seed": a.seed,
         "train_rows": replication.problem.train.n(), "valid_rows": replication.problem.valid.n(), "test_rows": replication.test_rows,
         "inputs": replication.preprocessing.feature_names(), "metric": source.metric(), "notes": notes,
-        "selected": fits[0].family.method.key(), "methods": methods,
+        "selected": fits[0].family.method.key(), "arch": fits[0].family.architecture.key(), "methods": methods,
         "model": a.output.as_ref().map(|p| p.display().to_string()),
     })
 }

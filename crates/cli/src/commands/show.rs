@@ -5,6 +5,7 @@ use crate::{Global, output};
 use anyhow::Result;
 use loopfit_data::preprocess::{Input, Target};
 use loopfit_engine::FittedModel;
+use loopfit_model::Architecture;
 use loopfit_report::{Align, Table};
 use serde_json::json;
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         .iter()
         .map(describe_input)
         .collect();
-    let rows = [
+    let mut rows = vec![
         ("network", network.to_string()),
         ("cap B", p.budget.to_string()),
         ("likelihood", model.likelihood.name().to_string()),
@@ -70,6 +71,10 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             format!("{:.6} in model units", p.validation),
         ),
     ];
+    if let Architecture::Transformer { partition } = network.architecture() {
+        let names = model.preprocessing.feature_names();
+        rows.insert(1, ("tokens", describe_tokens(partition, &names)));
+    }
     for (name, value) in rows {
         about.push([name.to_string(), value]);
     }
@@ -98,6 +103,14 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         tensors.to_terminal(color)
     ))?;
     Ok(Exit::Done)
+}
+
+/// `x1 | x2, x3 | controller | 2 references`.
+fn describe_tokens(partition: &[Vec<usize>], names: &[String]) -> String {
+    let name = |input: &usize| names.get(*input).cloned().unwrap_or_default();
+    let token = |inputs: &Vec<usize>| inputs.iter().map(name).collect::<Vec<_>>().join(", ");
+    let data: Vec<String> = partition.iter().map(token).collect();
+    format!("{} | controller | 2 references", data.join(" | "))
 }
 
 fn describe_input(input: &Input) -> String {

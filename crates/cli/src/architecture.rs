@@ -1,0 +1,63 @@
+//! Which architectures compete, on the command line.
+
+use crate::exit::usage;
+use anyhow::Result;
+use clap::Args;
+use loopfit_model::tokens::ChoiceError;
+use loopfit_model::{ArchitectureChoice, Method, Tokens};
+use loopfit_search::Family;
+use loopfit_search::protocol::Protocol;
+
+/// The architectures of a search.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ArchitectureArguments {
+    /// The architecture: residual FFN, post-LN Transformer, or any, which tries both.
+    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer", "any"])]
+    arch: String,
+    #[command(flatten)]
+    tokens: TokensArgument,
+}
+
+/// What the tokens of a Transformer read.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TokensArgument {
+    /// Data tokens of the Transformer: each (one for every input), all (one for all inputs), a number
+    /// of groups of neighbouring inputs, or the inputs of every token, counted from 0, such as
+    /// 0,1/2,3; by default each, above eight inputs 8.
+    #[arg(long, value_name = "TOKENS")]
+    tokens: Option<Tokens>,
+}
+
+impl TokensArgument {
+    /// The architecture of a name with these tokens.
+    pub(crate) fn of(&self, key: &str) -> Result<ArchitectureChoice> {
+        ArchitectureChoice::new(key, self.tokens.clone()).map_err(|error| {
+            usage(match error {
+                ChoiceError::Tokens => {
+                    "--tokens is for the Transformer: add --arch transformer or leave it out"
+                        .to_string()
+                }
+                other => other.to_string(),
+            })
+        })
+    }
+}
+
+impl ArchitectureArguments {
+    /// The methods of every architecture that is asked for. A shape that is fixed must be meant for
+    /// one of them.
+    pub(crate) fn families(&self, methods: &[Method], protocol: &Protocol) -> Result<Vec<Family>> {
+        let shapes = &protocol.shapes;
+        let architectures = match self.arch.as_str() {
+            "any" if methods.iter().any(|method| shapes.are_given(*method)) => {
+                return Err(usage(
+                    "a shape means one architecture: fix a shape with --arch ffn or --arch transformer"
+                        .to_string(),
+                ));
+            }
+            "any" => vec![ArchitectureChoice::Ffn, self.tokens.of("transformer")?],
+            key => vec![self.tokens.of(key)?],
+        };
+        Ok(Family::each(&architectures, methods))
+    }
+}
