@@ -5,7 +5,7 @@ use crate::protocol::{Named, Study};
 use std::path::Path;
 
 /// Name and protocol of each, in the order in which `paper` runs its six.
-const PROTOCOLS: [(&str, &str); 10] = [
+const PROTOCOLS: [(&str, &str); 11] = [
     ("cap-path", include_str!("../../../protocols/cap-path.toml")),
     (
         "iteration-path",
@@ -39,6 +39,10 @@ const PROTOCOLS: [(&str, &str); 10] = [
     (
         "separation",
         include_str!("../../../protocols/separation.toml"),
+    ),
+    (
+        "transformer-simulations",
+        include_str!("../../../protocols/transformer-simulations.toml"),
     ),
 ];
 

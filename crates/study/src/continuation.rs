@@ -8,9 +8,10 @@ use crate::recorder::Recorder;
 use crate::store::Choice;
 use crate::trial::Trial;
 use loopfit_model::growth::{self, Normalisation};
-use loopfit_model::{Budget, Method, Network, Parameters, Tying};
+use loopfit_model::{Method, Network, Parameters, Tying};
 use loopfit_numerics::stream::Stream;
 use loopfit_search::SearchError;
+use loopfit_search::replication::Problem;
 
 /// Fits of one replication.
 pub(crate) fn work(path: &Continuation, methods: usize) -> Work {
@@ -33,13 +34,9 @@ pub(crate) fn check(
     trial: &Trial<'_>,
 ) -> Result<(), StudyError> {
     for stage in &path.stages {
-        let d = trial
-            .visible_at(stage.train, stage.valid)?
-            .problem
-            .train
-            .d();
+        let problem = trial.visible_at(stage.train, stage.valid)?.problem;
         for method in methods {
-            shape(stage, *method, trial, d)?;
+            shape(stage, *method, trial, &problem)?;
         }
     }
     Ok(())
@@ -62,7 +59,7 @@ pub(crate) fn choose(
         let visible = trial.visible_at(stage.train, stage.valid)?;
         let problem = &visible.problem;
         let stream = root.nth(i as u64);
-        let network = shape(stage, method, trial, problem.train.d())?;
+        let network = shape(stage, method, trial, problem)?;
         let grown = match &last {
             None => None,
             Some((parameters, was)) => {
@@ -108,7 +105,7 @@ fn shape(
     stage: &PathStage,
     method: Method,
     trial: &Trial<'_>,
-    d: usize,
+    problem: &Problem,
 ) -> Result<Network, StudyError> {
     let wrong = |e: loopfit_model::budget::BudgetError| trial.wrong(e.into());
     let nothing = || StudyError::NothingFits {
@@ -116,7 +113,7 @@ fn shape(
         method: method.to_string(),
         budget: stage.budget,
     };
-    let budget = Budget::ffn(stage.budget, d, 1).map_err(wrong)?;
+    let budget = trial.cap(stage.budget, problem)?;
     let (q, t) = trial.case.path_shape(method).ok_or_else(nothing)?;
     let (blocks, tying): (usize, fn(usize) -> Tying) = match method {
         Method::Single => (1, |_| Tying::Single),

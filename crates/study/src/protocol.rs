@@ -11,7 +11,8 @@ mod check;
 mod quick;
 
 use crate::StudyError;
-use loopfit_model::Method;
+use loopfit_model::tokens::ChoiceError;
+use loopfit_model::{ArchitectureChoice, Method, Tokens};
 use loopfit_search::protocol::{PerIteration, Protocol};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -109,6 +110,12 @@ pub struct Case {
     /// The cap B; stages of a continuation have their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<usize>,
+    /// `ffn` or `transformer`; by default `ffn`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub architecture: Option<String>,
+    /// What the tokens of a Transformer read, if not the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
     /// Training observations of a simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train: Option<usize>,
@@ -154,6 +161,12 @@ impl Case {
     /// What reports call it.
     pub fn title(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The architecture of its networks.
+    pub fn architecture(&self) -> Result<ArchitectureChoice, ChoiceError> {
+        let key = self.architecture.as_deref().unwrap_or("ffn");
+        ArchitectureChoice::new(key, self.tokens.clone())
     }
 
     /// State dimension and iteration count of a method in a continuation.

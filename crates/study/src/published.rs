@@ -1,7 +1,8 @@
 //! The numbers that the paper prints, as data (`published/*.toml`).
 
 use crate::StudyError;
-use loopfit_model::Method;
+use crate::results::Point;
+use loopfit_model::{ArchitectureChoice, Method};
 use serde::Deserialize;
 
 const FILES: [(&str, &str); 4] = [
@@ -75,11 +76,14 @@ impl Row {
         pair.map(|[mean, se]| (mean, se))
     }
 
-    fn is_about(&self, data: &str, budget: usize, train: Option<usize>, metric: &str) -> bool {
-        self.data == data
-            && self.budget == budget
-            && self.metric == metric
-            && (self.train.is_none() || self.train == train)
+    /// All published numbers are about residual FFNs.
+    fn is_about(&self, point: &Point) -> bool {
+        let case = &point.case;
+        self.data == case.data
+            && self.budget == point.budget
+            && self.metric == point.metric
+            && (self.train.is_none() || self.train == case.train)
+            && case.architecture() == Ok(ArchitectureChoice::Ffn)
     }
 }
 
@@ -95,6 +99,15 @@ pub struct Fall {
     pub to: f64,
     /// By how much, in percent.
     pub percent: f64,
+}
+
+impl Fall {
+    /// Whether a point is one of its ends.
+    pub fn is_about(&self, point: &Point, at: f64) -> bool {
+        self.data == point.case.data
+            && point.at == Some(at)
+            && point.case.architecture() == Ok(ArchitectureChoice::Ffn)
+    }
 }
 
 /// What a path goes through.
@@ -164,27 +177,13 @@ impl Published {
     }
 
     /// Published means for a point of a study.
-    pub fn means(
-        &self,
-        data: &str,
-        budget: usize,
-        train: Option<usize>,
-        metric: &str,
-    ) -> Option<&Row> {
-        let mut rows = self.means.iter();
-        rows.find(|row| row.is_about(data, budget, train, metric))
+    pub fn means(&self, point: &Point) -> Option<&Row> {
+        self.means.iter().find(|row| row.is_about(point))
     }
 
     /// Published paired differences for a point of a study.
-    pub fn differences(
-        &self,
-        data: &str,
-        budget: usize,
-        train: Option<usize>,
-        metric: &str,
-    ) -> Option<&Row> {
-        let mut rows = self.differences.iter();
-        rows.find(|row| row.is_about(data, budget, train, metric))
+    pub fn differences(&self, point: &Point) -> Option<&Row> {
+        self.differences.iter().find(|row| row.is_about(point))
     }
 }
 
@@ -215,6 +214,24 @@ mod tests {
                 .to_string()
                 .contains("simulations")
         );
+    }
+
+    #[test]
+    fn a_transformer_has_no_published_numbers() {
+        let study = crate::builtin::find("beyond-simulations")
+            .unwrap()
+            .remove(0);
+        let mut point = Point {
+            case: study.study.cases[0].clone(),
+            at: None,
+            budget: 128,
+            metric: "MSE against f0".to_string(),
+            entries: Vec::new(),
+        };
+        let published = Published::find("simulations").unwrap();
+        assert!(published.means(&point).is_some());
+        point.case.architecture = Some("transformer".to_string());
+        assert!(published.means(&point).is_none());
     }
 
     /// The printed differences are those of the printed means, up to their digits.

@@ -7,7 +7,7 @@ use crate::recorder::{Recorder, SearchFits};
 use crate::store::Choice;
 use crate::trial::Trial;
 use loopfit_engine::FitOutcome;
-use loopfit_model::{ArchitectureChoice, Method};
+use loopfit_model::Method;
 use loopfit_search::fit::{Request, refit};
 use loopfit_search::halving::{Entry, Fits, Search, search};
 use loopfit_search::plan::Plan;
@@ -57,7 +57,7 @@ fn searches(
     let updates = updates(plan, trial.case);
     let request = Request {
         budget: trial.case.cap(),
-        families: Family::each(&[ArchitectureChoice::Ffn], &[method]),
+        families: Family::each(&[trial.architecture()?], &[method]),
         updates,
         protocol: Arc::new(plan.of(method).clone()),
     };

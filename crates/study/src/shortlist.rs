@@ -99,8 +99,7 @@ fn fitting(
     trial: &Trial<'_>,
 ) -> Result<Vec<Network>, StudyError> {
     let problem = trial.visible()?.problem;
-    let (d, outputs) = (problem.train.d(), problem.likelihood.outputs());
-    let budget = Budget::ffn(trial.case.cap(), d, outputs).map_err(|e| trial.wrong(e.into()))?;
+    let budget = trial.cap(trial.case.cap(), &problem)?;
     let mut networks = Vec::new();
     for method in methods {
         let before = networks.len();

@@ -9,8 +9,8 @@ use loopfit_data::catalog::DataSet;
 use loopfit_data::preprocess::Target;
 use loopfit_data::{ReadOptions, Table, TaskKind};
 use loopfit_engine::{FittedModel, Provenance};
-use loopfit_model::Parameters;
 use loopfit_model::growth::Normalisation;
+use loopfit_model::{ArchitectureChoice, Budget, Parameters};
 use loopfit_search::SearchError;
 use loopfit_search::replication::{Problem, Replication, Source, TableOptions, TableSource};
 use serde_json::json;
@@ -227,6 +227,22 @@ impl<'a> Trial<'a> {
                 why: Box::new(why),
             },
         }
+    }
+
+    /// The architecture of the case's networks, which [`Study::check`] makes sure of.
+    pub(crate) fn architecture(&self) -> Result<ArchitectureChoice, StudyError> {
+        self.case.architecture().map_err(|e| StudyError::Data {
+            case: self.case.name.clone(),
+            why: e.to_string(),
+        })
+    }
+
+    /// A cap for the case's networks on a problem.
+    pub(crate) fn cap(&self, b: usize, problem: &Problem) -> Result<Budget, StudyError> {
+        let (d, outputs) = (problem.train.d(), problem.likelihood.outputs());
+        let architecture = self.architecture()?.at(d);
+        let architecture = architecture.map_err(|e| self.wrong(e.into()))?;
+        Budget::new(b, architecture, d, outputs).map_err(|e| self.wrong(e.into()))
     }
 
     /// Training and validation samples of the case's own size.

@@ -187,6 +187,9 @@ impl Study {
                 !case.name.is_empty() && case.name.chars().all(simple),
                 of("a name has letters, digits and -_.+ alone"),
             )?;
+            if let Err(error) = case.architecture() {
+                return Err(of(&error.to_string()));
+            }
             if let Some(seeds) = case.seeds {
                 check_seeds(&of("seeds"), seeds)?;
             }

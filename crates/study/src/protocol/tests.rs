@@ -44,6 +44,7 @@ beyond-simulations 2dfeffa6fb81
 beyond-ebm 8ac71c85e73c
 beyond-real 521a58c59cc8
 separation 26c476a6a316
+transformer-simulations 49386fcc3264
 ";
 
 #[test]
@@ -109,6 +110,21 @@ fn wrong_protocols_are_refused_in_one_sentence() {
         (("[search]", "[quick]\nat = [7.0]\n[search]"), "names 7"),
         (("[search]", "[continuation]"), "line"),
         (
+            ("budget = 64", "budget = 64\narchitecture = \"cnn\""),
+            "case `bumps`: `cnn` is no architecture: write ffn or transformer",
+        ),
+        (
+            ("budget = 64", "budget = 64\ntokens = \"all\""),
+            "case `bumps`: tokens are for the Transformer",
+        ),
+        (
+            (
+                "budget = 64",
+                "architecture = \"transformer\"\ntokens = \"0;1\"",
+            ),
+            "line 8: `0;1`",
+        ),
+        (
             ("data = \"sim:bumps\"", "data = \"x.csv\""),
             "for simulations",
         ),
@@ -119,6 +135,30 @@ fn wrong_protocols_are_refused_in_one_sentence() {
     }
     let two = wrong(|text| format!("{text}\n[continuation]\nstages = []\n"));
     assert!(two.contains("exactly one"), "{two}");
+}
+
+#[test]
+fn a_case_names_its_architecture() {
+    use loopfit_model::{ArchitectureChoice, Tokens};
+    let parse = |added: &str| {
+        let text = SMALL.replace("budget = 64", &format!("budget = 64\n{added}"));
+        Study::parse("small.toml", &text).unwrap()
+    };
+    let plain = parse("");
+    assert_eq!(plain.cases[0].architecture(), Ok(ArchitectureChoice::Ffn));
+    for (added, tokens) in [
+        ("architecture = \"transformer\"", Tokens::Default),
+        (
+            "architecture = \"transformer\"\ntokens = \"1,0\"",
+            Tokens::Given(vec![vec![1, 0]]),
+        ),
+    ] {
+        let study = parse(added);
+        let expected = ArchitectureChoice::Transformer(tokens);
+        assert_eq!(study.cases[0].architecture(), Ok(expected));
+        assert_eq!(Study::from_json(&study.to_json()).unwrap(), study);
+        assert_ne!(study.hash(), plain.hash());
+    }
 }
 
 #[test]

@@ -148,24 +148,14 @@ fn panel(results: &Results, points: &[&Point], medians: bool) -> Panel {
 
 /// Every seed of every method, with the published means.
 pub(super) fn pairs(results: &Results, published: &Published) -> Vec<Block> {
-    let with_numbers = |p: &&Point| {
-        p.at.is_none()
-            || published
-                .means(&p.case.data, p.budget, p.case.train, &p.metric)
-                .is_some()
-    };
+    let with_numbers = |p: &&Point| p.at.is_none() || published.means(p).is_some();
     let panels: Vec<PairPanel> = results
         .points
         .iter()
         .filter(with_numbers)
         .filter(|p| p.methods().count() > 1)
         .map(|point| {
-            let row = published.means(
-                &point.case.data,
-                point.budget,
-                point.case.train,
-                &point.metric,
-            );
+            let row = published.means(point);
             let methods: Vec<(Method, &Entry)> = point.methods().collect();
             PairPanel {
                 title: point_name(results, point),

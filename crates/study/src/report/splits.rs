@@ -59,7 +59,7 @@ pub(super) fn each_split(results: &Results) -> Vec<Block> {
     ]
 }
 
-/// This study against another one with the same data, caps, splits and seeds.
+/// This study against another one with the same data, architecture, caps, splits and seeds.
 pub(super) fn against(results: &Results, other: &Results) -> Vec<Block> {
     if results.study.search.is_none() || other.study.search.is_some() {
         return Vec::new();
@@ -76,6 +76,7 @@ pub(super) fn against(results: &Results, other: &Results) -> Vec<Block> {
         let same = |p: &&Point| {
             let (a, b) = (&p.case, &point.case);
             (&a.data, a.train, p.budget) == (&b.data, b.train, point.budget)
+                && a.architecture() == b.architecture()
                 && p.metric == point.metric
         };
         let Some(theirs) = other.points.iter().find(same) else {

@@ -1,18 +1,12 @@
 //! Ours beside theirs, in numbers.
 
-use crate::published::{Published, Row};
+use crate::published::Published;
 use crate::results::{Entry, Point, Results};
 use loopfit_model::{Method, Network};
 use loopfit_report::number::{self, Exponent, mean_se};
 use loopfit_report::statistics::standard_error_difference;
 use loopfit_report::{Align, Block, Cell, Table};
 use std::collections::BTreeMap;
-
-/// The published row about a point.
-fn published_means<'a>(published: &'a Published, point: &Point) -> Option<&'a Row> {
-    let (case, metric) = (&point.case, &point.metric);
-    published.means(&case.data, point.budget, case.train, metric)
-}
 
 /// How a point is called in the first column.
 pub(super) fn point_name(results: &Results, point: &Point) -> String {
@@ -68,7 +62,7 @@ pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Bloc
     }
     let mut table = Table::new(columns);
     for point in &results.points {
-        let Some(row) = published_means(published, point) else {
+        let Some(row) = published.means(point) else {
             continue;
         };
         let exponent = scale(point);
@@ -261,11 +255,10 @@ fn shape(network: &Network) -> String {
 
 /// Loop minus every other method, seed by seed.
 pub(super) fn differences(results: &Results, published: &Published) -> Vec<Block> {
-    let row_of = |point: &Point| {
-        let case = &point.case;
-        published.differences(&case.data, point.budget, case.train, &point.metric)
-    };
-    let theirs = results.points.iter().any(|point| row_of(point).is_some());
+    let theirs = results
+        .points
+        .iter()
+        .any(|point| published.differences(point).is_some());
     let mut columns = vec![
         ("", Align::Left),
         ("difference", Align::Left),
@@ -280,7 +273,7 @@ pub(super) fn differences(results: &Results, published: &Published) -> Vec<Block
         let Some(looped) = point.entry(Method::Loop.key()) else {
             continue;
         };
-        let row = row_of(point);
+        let row = published.differences(point);
         for method in [Method::Single, Method::Untied] {
             let Some(other) = point.entry(method.key()) else {
                 continue;
@@ -322,7 +315,7 @@ pub(super) fn falls(results: &Results, published: &Published) -> Vec<Block> {
     for fall in &published.falls {
         let mean_at = |at: f64| {
             let mut points = results.points.iter();
-            let point = points.find(|p| p.case.data == fall.data && p.at == Some(at))?;
+            let point = points.find(|p| fall.is_about(p, at))?;
             Some((point.case.title(), point.entry(Method::Loop.key())?.mean()))
         };
         if let (Some((title, first)), Some((_, last))) = (mean_at(fall.from), mean_at(fall.to)) {
