@@ -2,7 +2,6 @@
 
 use crate::fitted::FittedModel;
 use crate::predict::Predictor;
-use crate::spec::SpecError;
 use loopfit_data::preprocess::PreprocessError;
 use loopfit_data::{Table, Task};
 use loopfit_likelihood::{Energy, Likelihood};
@@ -19,9 +18,6 @@ pub enum ApplyError {
     /// The table does not suit the preprocessing.
     #[error(transparent)]
     Preprocess(#[from] PreprocessError),
-    /// The network cannot run.
-    #[error(transparent)]
-    Network(#[from] SpecError),
     /// Sampling from the density.
     #[error(transparent)]
     Likelihood(#[from] loopfit_likelihood::Error),
@@ -107,7 +103,7 @@ impl FittedModel {
 
     /// Outputs of the network, all of them numbers.
     fn outputs(&self, x: &[f32]) -> Result<Vec<f64>, ApplyError> {
-        let outputs = self.predictor()?.predict(x);
+        let outputs = self.predictor().predict(x);
         match outputs.iter().position(|f| f.is_nan()) {
             Some(i) => Err(ApplyError::Overflow {
                 row: i / self.likelihood.outputs() + 1,
@@ -203,7 +199,7 @@ impl FittedModel {
                 _ => "classification",
             }));
         };
-        let predictor = self.predictor()?;
+        let predictor = self.predictor();
         let index = |points: &[f64]| {
             predictor.predict(&points.iter().map(|v| *v as f32).collect::<Vec<_>>())
         };
@@ -220,12 +216,12 @@ impl FittedModel {
     fn log_constant(&self, energy: Energy) -> Result<f64, ApplyError> {
         let finer = Energy::evaluation(energy.d())?;
         let points: Vec<f32> = finer.node_points().iter().map(|v| *v as f32).collect();
-        let log_z = finer.log_normaliser(&self.predictor()?.predict(&points));
+        let log_z = finer.log_normaliser(&self.predictor().predict(&points));
         Ok(log_z + self.preprocessing.log_volume())
     }
 
     /// The network ready to run on inputs in model units.
-    pub fn predictor(&self) -> Result<Predictor, SpecError> {
+    pub fn predictor(&self) -> Predictor {
         Predictor::new(&self.parameters, self.bounds)
     }
 }

@@ -1,9 +1,8 @@
 //! Outputs of a fitted network for many rows.
 
-use crate::ffn::pack::Packing;
-use crate::ffn::{Ffn, to_strips};
-use crate::spec::SpecError;
-use loopfit_model::{Architecture, Bounds, Parameters};
+use crate::batches::to_strips;
+use crate::program::Program;
+use loopfit_model::{Bounds, Parameters};
 use loopfit_numerics::lanes::{LANES, Lane, Level};
 use rayon::prelude::*;
 
@@ -13,30 +12,26 @@ const ROWS_AT_ONCE: usize = 2048;
 /// A network ready to predict batches of rows.
 #[derive(Clone, Debug)]
 pub struct Predictor {
-    ffn: Ffn,
+    program: Program,
     params: Vec<f32>,
     bounds: Bounds,
 }
 
 impl Predictor {
     /// Prepares a model at the machine's fastest level.
-    pub fn new(parameters: &Parameters, bounds: Bounds) -> Result<Self, SpecError> {
-        if !matches!(parameters.network().architecture(), Architecture::Ffn) {
-            return Err(SpecError::Architecture("post-LN Transformer"));
-        }
-        let packing = Packing::new(parameters.network());
-        let params = packing.pack_parameters(parameters);
-        Ok(Self {
-            ffn: Ffn::new(packing, Level::fastest()),
-            params,
+    pub fn new(parameters: &Parameters, bounds: Bounds) -> Self {
+        let program = Program::new(parameters.network(), Level::fastest());
+        Self {
+            params: program.pack(parameters),
+            program,
             bounds,
-        })
+        }
     }
 
     /// Clipped outputs, row-major, for row-major inputs. Row `i` of the result belongs to
     /// row `i` of the input, with the same bits whatever the number of threads and rows.
     pub fn predict(&self, rows: &[f32]) -> Vec<f64> {
-        let (d, c) = (self.ffn.packing.d, self.ffn.packing.outputs);
+        let (d, c) = (self.program.d(), self.program.outputs());
         assert_eq!(rows.len() % d, 0, "rows of d inputs");
         let mut outputs = vec![0.0; rows.len() / d * c];
         rows.par_chunks(ROWS_AT_ONCE * d)
@@ -45,7 +40,7 @@ impl Predictor {
                 let mut x = Vec::new();
                 to_strips(rows, d, &mut x);
                 let mut out = vec![Lane::ZERO; x.len() / d * c];
-                self.ffn.predict(&self.params, &x, &mut out);
+                self.program.predict(&self.params, &x, &mut out);
                 to.copy_from_slice(&clipped_rows(&out, rows.len() / d, c, self.bounds));
             });
         outputs
