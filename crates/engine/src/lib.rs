@@ -37,12 +37,12 @@ mod spec;
 mod tolerance;
 mod transformer;
 
-pub use apply::{ApplyError, Predictions, Score};
+pub use apply::{ApplyError, IterationPredictions, Predictions, Score};
 pub use fit::{FitOutcome, Stop};
 pub use fitted::{FittedModel, ModelError, Provenance};
 pub use flops::{flops_per_gradient, flops_per_update};
 pub use gradient::{bytes_in_flight, gradient};
-pub use predict::Predictor;
+pub use predict::{Predictor, Step};
 pub use row::RowPredictor;
 pub use run::{Control, Engine};
 pub use spec::{

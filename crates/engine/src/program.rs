@@ -7,7 +7,6 @@
 use crate::ffn::{self, Ffn};
 use crate::products::{Bias, Finish, Matrix, Products, Start};
 use crate::transformer::{self, Transformer};
-use loopfit_model::layout::Role;
 use loopfit_model::{Architecture, Network, Parameters};
 use loopfit_numerics::lanes::{Lane, Level};
 
@@ -79,6 +78,11 @@ impl Program {
         self.network.d()
     }
 
+    /// The iteration count T.
+    pub(crate) fn iterations(&self) -> usize {
+        self.network.tying().iterations()
+    }
+
     /// Number of outputs.
     pub(crate) fn outputs(&self) -> usize {
         self.network.outputs()
@@ -99,12 +103,12 @@ impl Program {
         values
     }
 
-    /// Marks the packed coefficients that carry an increment into the state, whose learning
-    /// rate differs.
+    /// Marks the packed coefficients that decide how far an update is from the identity, whose
+    /// learning rate differs.
     pub(crate) fn outgoing(&self) -> Vec<bool> {
         let mut outgoing = vec![false; self.len()];
         for view in &self.network.layout() {
-            if matches!(view.role, Role::OutgoingWeight | Role::OutgoingBias) {
+            if view.role.at_identity().is_some() {
                 outgoing[view.range()].fill(true);
             }
         }
@@ -164,15 +168,12 @@ impl Program {
     }
 
     /// The states `[t][strip][numbers]` of the last [`Program::forward`], from the input
-    /// function's to the last; `x` is its argument.
-    pub(crate) fn states<'a>(&self, kept: &'a Activations, x: &[Lane]) -> &'a [Lane] {
-        let strips = x.len() / self.d();
-        let states = match &self.kernels {
+    /// function's to the last.
+    pub(crate) fn states<'a>(&self, kept: &'a Activations) -> &'a [Lane] {
+        match &self.kernels {
             Kernels::Ffn(_) => kept.ffn.states(),
             Kernels::Transformer(_) => kept.transformer.states(),
-        };
-        let iterations = self.network.tying().iterations();
-        &states[..(iterations + 1) * strips * self.state_len()]
+        }
     }
 
     /// Numbers in a state: `q`, or `Nq` of a Transformer.

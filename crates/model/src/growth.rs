@@ -169,10 +169,8 @@ pub fn iterate(parameters: &Parameters, t: usize) -> Result<Parameters, GrowthEr
     let (t_old, t_new) = (old.tying().iterations() as f64, t as f64);
     let mut values = parameters.values().to_vec();
     for view in &network.layout() {
-        let identity = match view.role {
-            Role::OutgoingWeight | Role::OutgoingBias | Role::Shift => 0.0,
-            Role::Gain => 1.0,
-            Role::Weight | Role::Bias | Role::Token => continue,
+        let Some(identity) = view.role.at_identity().map(f64::from) else {
+            continue;
         };
         for value in &mut values[view.range()] {
             *value = (identity + (f64::from(*value) - identity) * t_old / t_new) as f32;

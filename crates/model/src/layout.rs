@@ -22,6 +22,18 @@ pub enum Role {
     Shift,
 }
 
+impl Role {
+    /// For a coefficient that decides how far an update is from the identity: its value in the
+    /// update that leaves the state (of a Transformer: normalised rows) as it is.
+    pub fn at_identity(self) -> Option<f32> {
+        match self {
+            Self::OutgoingWeight | Self::OutgoingBias | Self::Shift => Some(0.0),
+            Self::Gain => Some(1.0),
+            Self::Weight | Self::Bias | Self::Token => None,
+        }
+    }
+}
+
 /// One tensor: its name, its shape and its place. Matrices are row-major.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {

@@ -5,7 +5,7 @@ use super::*;
 use crate::{Predictor, RowPredictor};
 use loopfit_data::Samples;
 use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Laplace, Likelihood, Multiclass, Nodes};
-use loopfit_model::{Bounds, Tying, init, reference};
+use loopfit_model::{Bounds, Role, Tying, init, reference};
 use loopfit_numerics::stream::Stream;
 use proptest::prelude::*;
 
@@ -204,6 +204,27 @@ proptest! {
         let first = bits(levels[0]);
         for level in &levels[1..] {
             prop_assert_eq!(&bits(*level), &first, "{}", level.name());
+        }
+    }
+
+    /// The readout after t iterations is the network that stops there.
+    #[test]
+    fn every_iteration_is_a_shorter_network(
+        tying in any_tying(), d in 1usize..4, tokens in 0usize..4, q in 1usize..8, r in 1usize..6,
+        outputs in 1usize..3, n in 1usize..300, seed: u64,
+    ) {
+        let network = Network::new(architecture(tokens, d), d, outputs, q, r, tying).unwrap();
+        let parameters = start(&network, Stream::new(seed));
+        let stream = Stream::new(seed).child("x");
+        let rows: Vec<f32> = (0..n * d).map(|i| stream.normal(i as u64) as f32).collect();
+        let bounds = Bounds { output: 1e6, ..Bounds::default() };
+        let steps = Predictor::new(&parameters, bounds).every_iteration(&rows);
+        prop_assert_eq!(steps.len(), tying.iterations());
+        for (i, step) in steps.iter().enumerate() {
+            let shorter = parameters.after(i + 1).unwrap();
+            prop_assert_eq!(&step.outputs, &Predictor::new(&shorter, bounds).predict(&rows));
+            prop_assert_eq!(step.change.len(), n);
+            prop_assert!(step.change.iter().all(|c| c.is_finite() && *c >= 0.0));
         }
     }
 }
