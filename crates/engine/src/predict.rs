@@ -6,8 +6,8 @@ use loopfit_model::{Bounds, Parameters};
 use loopfit_numerics::lanes::{LANES, Lane, Level};
 use rayon::prelude::*;
 
-/// Rows that one task predicts with all their states in memory.
-const ROWS_WITH_STATES: usize = 128;
+/// Strips that one task predicts with all their states in memory, unless those are too large.
+const STRIPS_WITH_STATES: usize = 8;
 /// Rows that one task predicts: small enough for the cache, large enough to be worth a task.
 const ROWS_AT_ONCE: usize = 2048;
 
@@ -62,8 +62,9 @@ impl Predictor {
     pub fn every_iteration(&self, rows: &[f32]) -> Vec<Step> {
         let d = self.program.d();
         assert_eq!(rows.len() % d, 0, "rows of d inputs");
+        let at_once = LANES * self.program.strips_at_once(STRIPS_WITH_STATES);
         let parts: Vec<Vec<Step>> = rows
-            .par_chunks(ROWS_WITH_STATES * d)
+            .par_chunks(at_once * d)
             .map(|rows| self.steps(rows))
             .collect();
         let mut steps = vec![Step::default(); self.program.iterations()];
