@@ -248,7 +248,8 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
     between(text, 0, 1024)
 }
 
-fn between(text: &str, least: usize, most: usize) -> Result<usize, String> {
+/// Parses a number within bounds.
+pub(crate) fn between(text: &str, least: usize, most: usize) -> Result<usize, String> {
     match text.parse() {
         Ok(n) if (least..=most).contains(&n) => Ok(n),
         Ok(_) => Err(format!("it must be at least {least} and at most {most}")),

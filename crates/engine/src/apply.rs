@@ -1,8 +1,7 @@
 //! A fitted model applied to data: predictions, scores, samples.
 
 use crate::fitted::FittedModel;
-use crate::predict::Predictor;
-use crate::spec::SpecError;
+use crate::predict::{Predictor, Step};
 use loopfit_data::preprocess::PreprocessError;
 use loopfit_data::{Table, Task};
 use loopfit_likelihood::{Energy, Likelihood};
@@ -19,9 +18,6 @@ pub enum ApplyError {
     /// The table does not suit the preprocessing.
     #[error(transparent)]
     Preprocess(#[from] PreprocessError),
-    /// The network cannot run.
-    #[error(transparent)]
-    Network(#[from] SpecError),
     /// Sampling from the density.
     #[error(transparent)]
     Likelihood(#[from] loopfit_likelihood::Error),
@@ -58,6 +54,15 @@ pub enum Predictions {
     LogDensities(Vec<f64>),
 }
 
+/// What a model says about rows after one of its iterations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IterationPredictions {
+    /// The output function at the state after the iteration.
+    pub predictions: Predictions,
+    /// Relative change of each row's state, see [`Step::change`].
+    pub change: Vec<f64>,
+}
+
 /// How well a model explains rows with known targets.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Score {
@@ -79,7 +84,49 @@ impl FittedModel {
         let rows: Vec<usize> = (0..table.rows()).collect();
         let features = self.preprocessing.features(table, &rows)?;
         let outputs = self.outputs(&features.x)?;
-        let predictions = match self.likelihood {
+        let constant = match self.likelihood {
+            Likelihood::Energy(energy) => self.log_constant(energy)?,
+            _ => 0.0,
+        };
+        let predictions = self.predictions(&outputs, constant, &features.outside);
+        Ok((predictions, features.notes()))
+    }
+
+    /// As [`FittedModel::predict`] after each of the model's iterations, the first one first.
+    pub fn predict_every_iteration(
+        &self,
+        table: &Table,
+    ) -> Result<(Vec<IterationPredictions>, Vec<String>), ApplyError> {
+        let rows: Vec<usize> = (0..table.rows()).collect();
+        let features = self.preprocessing.features(table, &rows)?;
+        let predictor = self.predictor();
+        let steps = predictor.every_iteration(&features.x);
+        let constants = match self.likelihood {
+            Likelihood::Energy(energy) => {
+                let finer = Energy::evaluation(energy.d())?;
+                let nodes = predictor.every_iteration(&node_rows(finer));
+                let constant = |node: &Step| self.log_constant_at(finer, &node.outputs);
+                nodes.iter().map(constant).collect()
+            }
+            _ => vec![0.0; steps.len()],
+        };
+        let of_each = steps.into_iter().zip(constants).map(|(step, constant)| {
+            self.check_outputs(&step.outputs)?;
+            Ok(IterationPredictions {
+                predictions: self.predictions(&step.outputs, constant, &features.outside),
+                change: step.change,
+            })
+        });
+        Ok((
+            of_each.collect::<Result<_, ApplyError>>()?,
+            features.notes(),
+        ))
+    }
+
+    /// What outputs say; of an energy model, `constant` below the index is the log density, and
+    /// rows outside its support have none.
+    fn predictions(&self, outputs: &[f64], constant: f64, outside: &[usize]) -> Predictions {
+        match self.likelihood {
             Likelihood::Gaussian(_) | Likelihood::Laplace(_) => Predictions::Responses(
                 outputs
                     .iter()
@@ -87,32 +134,35 @@ impl FittedModel {
                     .collect(),
             ),
             Likelihood::Bernoulli(_) => {
-                self.probabilities(&outputs, |f| vec![sigmoid(-f[0]), sigmoid(f[0])])
+                self.probabilities(outputs, |f| vec![sigmoid(-f[0]), sigmoid(f[0])])
             }
-            Likelihood::Multiclass(_) => self.probabilities(&outputs, |f| {
+            Likelihood::Multiclass(_) => self.probabilities(outputs, |f| {
                 let total = log_sum_exp(f);
                 f.iter().map(|v| libm::exp(v - total)).collect()
             }),
-            Likelihood::Energy(energy) => {
-                let constant = self.log_constant(energy)?;
+            Likelihood::Energy(_) => {
                 let mut densities: Vec<f64> = outputs.iter().map(|f| f - constant).collect();
-                for row in &features.outside {
+                for row in outside {
                     densities[*row] = f64::NEG_INFINITY;
                 }
                 Predictions::LogDensities(densities)
             }
-        };
-        Ok((predictions, features.notes()))
+        }
     }
 
     /// Outputs of the network, all of them numbers.
     fn outputs(&self, x: &[f32]) -> Result<Vec<f64>, ApplyError> {
-        let outputs = self.predictor()?.predict(x);
+        let outputs = self.predictor().predict(x);
+        self.check_outputs(&outputs)?;
+        Ok(outputs)
+    }
+
+    fn check_outputs(&self, outputs: &[f64]) -> Result<(), ApplyError> {
         match outputs.iter().position(|f| f.is_nan()) {
             Some(i) => Err(ApplyError::Overflow {
                 row: i / self.likelihood.outputs() + 1,
             }),
-            None => Ok(outputs),
+            None => Ok(()),
         }
     }
 
@@ -203,7 +253,7 @@ impl FittedModel {
                 _ => "classification",
             }));
         };
-        let predictor = self.predictor()?;
+        let predictor = self.predictor();
         let index = |points: &[f64]| {
             predictor.predict(&points.iter().map(|v| *v as f32).collect::<Vec<_>>())
         };
@@ -219,15 +269,22 @@ impl FittedModel {
     /// finer rule plus the log volume of the unit cube.
     fn log_constant(&self, energy: Energy) -> Result<f64, ApplyError> {
         let finer = Energy::evaluation(energy.d())?;
-        let points: Vec<f32> = finer.node_points().iter().map(|v| *v as f32).collect();
-        let log_z = finer.log_normaliser(&self.predictor()?.predict(&points));
-        Ok(log_z + self.preprocessing.log_volume())
+        let outputs = self.predictor().predict(&node_rows(finer));
+        Ok(self.log_constant_at(finer, &outputs))
+    }
+
+    fn log_constant_at(&self, finer: Energy, node_outputs: &[f64]) -> f64 {
+        finer.log_normaliser(node_outputs) + self.preprocessing.log_volume()
     }
 
     /// The network ready to run on inputs in model units.
-    pub fn predictor(&self) -> Result<Predictor, SpecError> {
+    pub fn predictor(&self) -> Predictor {
         Predictor::new(&self.parameters, self.bounds)
     }
+}
+
+fn node_rows(energy: Energy) -> Vec<f32> {
+    energy.node_points().iter().map(|v| *v as f32).collect()
 }
 
 /// Index of the largest logit; one logit decides between class 1 and class 0.

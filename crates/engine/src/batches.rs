@@ -96,6 +96,18 @@ impl Strips {
     }
 }
 
+/// Lays rows of `d` numbers out as strips; the last strip is filled up with its first row.
+pub(crate) fn to_strips(rows: &[f32], d: usize, strips: &mut Vec<Lane>) {
+    strips.clear();
+    for block in rows.chunks(LANES * d) {
+        for i in 0..d {
+            strips.push(Lane(std::array::from_fn(|lane| {
+                *block.get(lane * d + i).unwrap_or(&block[i])
+            })));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

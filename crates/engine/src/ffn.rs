@@ -1,8 +1,5 @@
 //! The residual FFN over lanes of samples (paper Sections 3.2 and F.4.2).
 //!
-//! A *strip* is sixteen samples, one per lane. All arrays are strip-major: line
-//! `strip * width + i` holds coordinate `i` of the strip's sixteen samples.
-//!
 //! - [`pack`]: where each coefficient lies, chosen for the kernels;
 //! - [`forward`]: the state stays in registers over all iterations (`q <= 16`);
 //! - [`backward`]: the same loop run back, giving the gradients of all states;
@@ -25,12 +22,9 @@ mod row;
 #[cfg(test)]
 mod tests;
 
-pub use row::RowPredictor;
+pub(crate) use row::RowPredictor;
 
-use crate::spec::{FitSpec, Optimiser};
-use loopfit_likelihood::Likelihood;
-use loopfit_model::Network;
-use loopfit_numerics::lanes::{LANES, Lane, Level};
+use loopfit_numerics::lanes::{Lane, Level};
 use pack::Packing;
 
 /// Largest state dimension whose state is kept in registers.
@@ -76,6 +70,11 @@ impl Activations {
         (self.z.capacity() + self.h.capacity() + self.a.capacity() + self.g.capacity())
             * size_of::<Lane>()
     }
+
+    /// The states, `[t][strip][q]`.
+    pub(crate) fn states(&self) -> &[Lane] {
+        &self.z
+    }
 }
 
 /// A residual FFN of a fixed shape, ready to run at a level.
@@ -116,15 +115,7 @@ impl Ffn {
                 z: &mut [],
                 h: &mut []
             }),
-            self.level.run(general::Forward {
-                p,
-                params,
-                x,
-                out,
-                z: &mut [],
-                h: &mut [],
-                keep: false
-            })
+            general::forward(self.level, p, params, x, out, None)
         );
     }
 
@@ -152,15 +143,7 @@ impl Ffn {
                 z,
                 h
             }),
-            self.level.run(general::Forward {
-                p,
-                params,
-                x,
-                out,
-                z,
-                h,
-                keep: true
-            })
+            general::forward(self.level, p, params, x, out, Some((z, h)))
         );
     }
 
@@ -191,14 +174,7 @@ impl Ffn {
                 a,
                 g
             }),
-            self.level.run(general::Backward {
-                p,
-                params,
-                g_out,
-                h,
-                a,
-                g
-            })
+            general::backward(self.level, p, params, g_out, h, a, g)
         );
         outer::accumulate(self.level, p, strips, x, g_out, kept, acc);
     }
@@ -208,56 +184,5 @@ impl Ffn {
         assert_eq!(params.len(), p.len(), "coefficients");
         assert_eq!(x.len() % p.d, 0, "inputs");
         assert_eq!(out.len(), x.len() / p.d * p.outputs, "outputs");
-    }
-}
-
-/// Floating-point operations of one gradient of `batch` samples: every multiply-add of the
-/// dense products, forward, backward and weight gradients, counted as two.
-///
-/// # Formula
-/// `2 batch (2 d q + 6 q r T + 3 q C)`.
-pub fn flops_per_gradient(network: &Network, batch: usize) -> f64 {
-    let [d, q, r, c] = [network.d(), network.q(), network.r(), network.outputs()].map(|v| v as f64);
-    let t = network.tying().iterations() as f64;
-    2.0 * batch as f64 * (2.0 * d * q + 6.0 * q * r * t + 3.0 * q * c)
-}
-
-/// Floating-point operations of one update in the first stage of a fit.
-///
-/// # Formula
-/// Adam: the gradient's, at the batch and the nodes of an energy model. Scoring with `P`
-/// coefficients: also `2 P^2` for the solve, and in every `refresh`-th update another gradient of `n`
-/// samples (nodes for an energy model), `n P (P + 1)` for the information and `P^3 / 3` for its factor.
-pub fn flops_per_update(spec: &FitSpec) -> f64 {
-    let Some(stage) = spec.stages.first() else {
-        return 0.0;
-    };
-    let batch = stage.batch.min(spec.train.n());
-    let (samples, informative) = match spec.likelihood {
-        Likelihood::Energy(energy) => (batch + energy.node_count(), energy.node_count()),
-        _ => (batch, batch),
-    };
-    let gradient = flops_per_gradient(&spec.network, samples);
-    match stage.optimiser {
-        Optimiser::Adam(_) => gradient,
-        Optimiser::Scoring(scoring) => {
-            let p = spec.network.count() as f64;
-            let refresh = flops_per_gradient(&spec.network, informative)
-                + informative as f64 * p * (p + 1.0)
-                + p * p * p / 3.0;
-            gradient + 2.0 * p * p + refresh / scoring.refresh as f64
-        }
-    }
-}
-
-/// Lays rows of `d` numbers out as strips; the last strip is filled up with its first row.
-pub(crate) fn to_strips(rows: &[f32], d: usize, strips: &mut Vec<Lane>) {
-    strips.clear();
-    for block in rows.chunks(LANES * d) {
-        for i in 0..d {
-            strips.push(Lane(std::array::from_fn(|lane| {
-                *block.get(lane * d + i).unwrap_or(&block[i])
-            })));
-        }
     }
 }

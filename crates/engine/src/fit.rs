@@ -2,10 +2,9 @@
 
 use crate::adam::Adam;
 use crate::batches::Batches;
-use crate::ffn::Ffn;
-use crate::ffn::pack::Packing;
 use crate::gradient::Gradient;
 use crate::loss::Loss;
+use crate::program::Program;
 use crate::run::Control;
 use crate::scoring::ScoringState;
 use crate::spec::{FitSpec, Optimiser, Stage, Start};
@@ -67,7 +66,7 @@ pub(crate) fn fit(spec: &FitSpec, level: Level, control: &Control) -> FitOutcome
 struct Fit<'a> {
     spec: &'a FitSpec,
     level: Level,
-    ffn: Ffn,
+    program: Program,
     validation: Loss,
     /// Current coefficients, packed, filled up with zeros.
     theta: Vec<Lane>,
@@ -80,7 +79,7 @@ struct Fit<'a> {
 
 impl<'a> Fit<'a> {
     fn new(spec: &'a FitSpec, level: Level) -> Self {
-        let ffn = Ffn::new(Packing::new(&spec.network), level);
+        let program = Program::new(&spec.network, level);
         let start = match &spec.start {
             Start::Fresh {
                 outgoing_multiplier,
@@ -91,7 +90,7 @@ impl<'a> Fit<'a> {
             ),
             Start::Given(parameters) => parameters.clone(),
         };
-        let theta = Lane::lines(ffn.packing.pack_parameters(&start));
+        let theta = Lane::lines(program.pack(&start));
         Self {
             validation: Loss::validation(spec.likelihood, spec.bounds, &spec.valid),
             level,
@@ -101,7 +100,7 @@ impl<'a> Fit<'a> {
             best_update: 0,
             updates: 0,
             curve: Vec::new(),
-            ffn,
+            program,
             spec,
         }
     }
@@ -114,13 +113,9 @@ impl<'a> Fit<'a> {
                 stop = self.stage(i, stage, control);
             }
         }
-        let packing = &self.ffn.packing;
-        let best = &Lane::flatten(&self.best)[..packing.len()];
-        let parameters = Parameters::new(
-            self.spec.network.clone(),
-            packing.unpack(&self.spec.network, best),
-        )
-        .unwrap_or_else(|e| unreachable!("a clamped checkpoint is a valid model: {e}"));
+        let best = &Lane::flatten(&self.best)[..self.program.len()];
+        let parameters = Parameters::new(self.spec.network.clone(), self.program.unpack(best))
+            .unwrap_or_else(|e| unreachable!("a clamped checkpoint is a valid model: {e}"));
         FitOutcome {
             parameters,
             validation: self.best_loss,
@@ -141,7 +136,7 @@ impl<'a> Fit<'a> {
         let stream = spec.stream.child("batches").nth(number as u64);
         let mut batches = Batches::new(stream, spec.train.n(), stage.batch);
         let mut gradient = Gradient::new(
-            self.ffn.clone(),
+            self.program.clone(),
             self.level,
             spec.likelihood,
             spec.bounds.output,
@@ -151,18 +146,18 @@ impl<'a> Fit<'a> {
             Optimiser::Adam(settings) => Steps::Adam(Adam::new(
                 self.level,
                 *settings,
-                &self.ffn.packing.outgoing(),
+                &self.program.outgoing(),
                 spec.bounds.coefficient,
             )),
             Optimiser::Scoring(settings) => Steps::Scoring(Box::new(ScoringState::new(
                 *settings,
                 spec,
-                &self.ffn,
+                &self.program,
                 self.level,
                 spec.stream.child("signs").nth(number as u64),
             ))),
         };
-        let len = self.ffn.packing.len();
+        let len = self.program.len();
         for update in 1..=stage.updates {
             gradient.gather(&spec.train, batches.advance());
             gradient.compute(&Lane::flatten(&self.theta)[..len]);
@@ -190,8 +185,8 @@ impl<'a> Fit<'a> {
 
     /// Validates the current coefficients and keeps them if they are the best so far.
     fn checkpoint(&mut self) -> Option<Stop> {
-        let theta = &Lane::flatten(&self.theta)[..self.ffn.packing.len()];
-        let loss = self.validation.at(&self.ffn, theta);
+        let theta = &Lane::flatten(&self.theta)[..self.program.len()];
+        let loss = self.validation.at(&self.program, theta);
         self.curve.push((self.updates, loss));
         if !loss.is_finite() {
             return Some(Stop::Diverged);

@@ -1,9 +1,8 @@
 //! The gradient of a batch's average negative log-likelihood in all coefficients.
 
-use crate::batches::Strips;
-use crate::ffn::pack::Packing;
-use crate::ffn::{Activations, Ffn, to_strips};
+use crate::batches::{Strips, to_strips};
 use crate::objective::{Derivative, EnergyDerivative};
+use crate::program::{Activations, Program};
 use loopfit_data::Samples;
 use loopfit_likelihood::{Energy, Likelihood};
 use loopfit_model::{Bounds, Network, Parameters};
@@ -13,7 +12,7 @@ use loopfit_numerics::lanes::{Kernel, LANES, Lane, Level, Simd};
 /// allocated once.
 #[derive(Debug)]
 pub(crate) struct Gradient {
-    ffn: Ffn,
+    program: Program,
     level: Level,
     likelihood: Likelihood,
     bound: f32,
@@ -30,27 +29,27 @@ pub(crate) struct Gradient {
 impl Gradient {
     /// For batches of `n` samples. The energy model's nodes are laid behind the batch.
     pub(crate) fn new(
-        ffn: Ffn,
+        program: Program,
         level: Level,
         likelihood: Likelihood,
         bound: f32,
         n: usize,
     ) -> Self {
-        let p = &ffn.packing;
-        let mut batch = Strips::new(n, p.d);
+        let (d, outputs) = (program.d(), program.outputs());
+        let mut batch = Strips::new(n, d);
         if let Likelihood::Energy(energy) = likelihood {
             batch.x.extend(node_strips(energy));
         }
-        let strips = batch.x.len() / p.d;
-        let lines = p.len().next_multiple_of(LANES);
+        let strips = batch.x.len() / d;
+        let lines = program.len().next_multiple_of(LANES);
         Self {
-            out: vec![Lane::ZERO; strips * p.outputs],
-            g_out: vec![Lane::ZERO; strips * p.outputs],
+            out: vec![Lane::ZERO; strips * outputs],
+            g_out: vec![Lane::ZERO; strips * outputs],
             acc: vec![Lane::ZERO; lines],
             total: vec![Lane::ZERO; lines / LANES],
             kept: Activations::default(),
             batch,
-            ffn,
+            program,
             level,
             likelihood,
             bound,
@@ -74,13 +73,13 @@ impl Gradient {
 
     /// Computes the gradient of the batch at `params`.
     pub(crate) fn compute(&mut self, params: &[f32]) {
-        let (d, c) = (self.ffn.packing.d, self.ffn.packing.outputs);
+        let (d, c) = (self.program.d(), self.program.outputs());
         let strips = self.batch.x.len() / d;
-        let at_once = self.ffn.strips_at_once(strips);
+        let at_once = self.program.strips_at_once(strips);
         let coupled = matches!(self.likelihood, Likelihood::Energy(_));
         if let Likelihood::Energy(energy) = self.likelihood {
             // All outputs come before any derivative: the normaliser needs every node.
-            self.ffn.predict(params, &self.batch.x, &mut self.out);
+            self.program.predict(params, &self.batch.x, &mut self.out);
             self.level.run(EnergyDerivative {
                 energy,
                 bound: self.bound,
@@ -95,7 +94,7 @@ impl Gradient {
             let x = &self.batch.x[start * d..end * d];
             let out = &mut self.out[start * c..end * c];
             let g_out = &mut self.g_out[start * c..end * c];
-            self.ffn.forward(params, x, out, &mut self.kept);
+            self.program.forward(params, x, out, &mut self.kept);
             if !coupled {
                 self.level.run(Derivative {
                     likelihood: &self.likelihood,
@@ -107,7 +106,7 @@ impl Gradient {
                 });
             }
             let acc = &mut self.acc[..params.len()];
-            self.ffn.backward(params, x, g_out, &mut self.kept, acc);
+            self.program.backward(params, x, g_out, &mut self.kept, acc);
         }
         self.level.run(SumLanes {
             acc: &self.acc,
@@ -143,23 +142,27 @@ pub fn gradient(
     samples: &Samples,
     level: Level,
 ) -> Vec<f32> {
-    let network = parameters.network();
-    let packing = Packing::new(network);
-    let ffn = Ffn::new(packing.clone(), level);
-    let mut gradient = Gradient::new(ffn, level, likelihood, bounds.output, samples.n());
+    let program = Program::new(parameters.network(), level);
+    let mut gradient = Gradient::new(
+        program.clone(),
+        level,
+        likelihood,
+        bounds.output,
+        samples.n(),
+    );
     let rows: Vec<u32> = (0..samples.n() as u32).collect();
     gradient.gather(samples, &rows);
-    gradient.compute(&packing.pack_parameters(parameters));
-    packing.unpack(network, &Lane::flatten(gradient.total())[..packing.len()])
+    gradient.compute(&program.pack(parameters));
+    program.unpack(&Lane::flatten(gradient.total())[..program.len()])
 }
 
 /// Bytes of a fit's gradient computation: activations, accumulators and batch. Beside them
 /// a fit holds five vectors of its coefficients and the validation samples.
 pub fn bytes_in_flight(network: &Network, likelihood: Likelihood, batch: usize) -> usize {
-    let packing = Packing::new(network);
-    let params = vec![0.0; packing.len()];
     let level = Level::fastest();
-    let mut gradient = Gradient::new(Ffn::new(packing, level), level, likelihood, 1.0, batch);
+    let program = Program::new(network, level);
+    let params = vec![0.0; program.len()];
+    let mut gradient = Gradient::new(program, level, likelihood, 1.0, batch);
     gradient.compute(&params);
     gradient.bytes()
 }

@@ -7,8 +7,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use crate::batches::Strips;
-use crate::ffn::{Activations, Ffn};
 use crate::predict::clipped_rows;
+use crate::program::{Activations, Program};
 use loopfit_likelihood::{Energy, Likelihood};
 use loopfit_model::Bounds;
 use loopfit_numerics::lanes::{Kernel, LANES, Lane, Level, Simd};
@@ -36,7 +36,7 @@ pub(crate) struct Blend {
 /// Computes the information of batches in memory allocated once.
 #[derive(Debug)]
 pub(crate) struct Information {
-    ffn: Ffn,
+    program: Program,
     level: Level,
     likelihood: Likelihood,
     bounds: Bounds,
@@ -51,10 +51,15 @@ pub(crate) struct Information {
 }
 
 impl Information {
-    pub(crate) fn new(ffn: Ffn, level: Level, likelihood: Likelihood, bounds: Bounds) -> Self {
+    pub(crate) fn new(
+        program: Program,
+        level: Level,
+        likelihood: Likelihood,
+        bounds: Bounds,
+    ) -> Self {
         let extra = usize::from(matches!(likelihood, Likelihood::Energy(_)));
-        let lines = (ffn.packing.len() + extra).next_multiple_of(TILE);
-        let outputs = ffn.packing.outputs;
+        let lines = (program.len() + extra).next_multiple_of(TILE);
+        let outputs = program.outputs();
         Self {
             kept: Activations::default(),
             out: vec![Lane::ZERO; outputs],
@@ -62,7 +67,7 @@ impl Information {
             factor: Vec::new(),
             products: vec![0.0; lines * lines],
             lines,
-            ffn,
+            program,
             level,
             likelihood,
             bounds,
@@ -114,14 +119,15 @@ impl Information {
 
     /// Rows `sqrt(weight) (R e)^T J` of a conditional family.
     fn conditional_factor(&mut self, params: &[f32], batch: &Strips, probe: Probe) {
-        let (d, c) = (self.ffn.packing.d, self.ffn.packing.outputs);
+        let (d, c) = (self.program.d(), self.program.outputs());
         let strips = batch.weight.len();
         self.factor.resize(strips * self.lines, Lane::ZERO);
         let mut e = vec![0.0; c];
         let mut seed = vec![0.0; c];
         for strip in 0..strips {
             let x = &batch.x[strip * d..][..d];
-            self.ffn.forward(params, x, &mut self.out, &mut self.kept);
+            self.program
+                .forward(params, x, &mut self.out, &mut self.kept);
             let f = clipped_rows(&self.out, LANES, c, self.bounds);
             for (lane, f) in f.chunks(c).enumerate() {
                 for k in 0..c {
@@ -153,17 +159,18 @@ impl Information {
 
     /// Rows `sqrt(mass) J` at the nodes of an energy model.
     fn energy_factor(&mut self, params: &[f32], batch: &Strips, energy: Energy) {
-        let d = self.ffn.packing.d;
+        let d = self.program.d();
         let nodes = &batch.x[batch.weight.len() * d..];
         let strips = nodes.len() / d;
         self.factor.resize(strips * self.lines, Lane::ZERO);
         let mut out = vec![Lane::ZERO; strips];
-        self.ffn.predict(params, nodes, &mut out);
+        self.program.predict(params, nodes, &mut out);
         let f = clipped_rows(&out, energy.node_count(), 1, self.bounds);
         let mut mass = vec![0.0; f.len()];
         energy.node_derivative(&f, &mut mass);
         for (strip, x) in nodes.chunks(d).enumerate() {
-            self.ffn.forward(params, x, &mut self.out, &mut self.kept);
+            self.program
+                .forward(params, x, &mut self.out, &mut self.kept);
             let mut roots = Lane::ZERO;
             for lane in 0..LANES {
                 let node = strip * LANES + lane;
@@ -180,7 +187,7 @@ impl Information {
     fn backward(&mut self, params: &[f32], x: &[Lane], strip: usize) {
         let rows = &mut self.factor[strip * self.lines..][..params.len()];
         rows.fill(Lane::ZERO);
-        self.ffn
+        self.program
             .backward(params, x, &self.seed, &mut self.kept, rows);
     }
 }
@@ -224,11 +231,10 @@ impl Kernel for Products<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ffn::pack::Packing;
     use crate::gradient::node_strips;
     use loopfit_data::Samples;
     use loopfit_likelihood::{Bernoulli, Gaussian, Laplace, Multiclass, Nodes, ScalarLikelihood};
-    use loopfit_model::{Network, Parameters, Tying, init, reference};
+    use loopfit_model::{Architecture, Network, Parameters, Tying, init, reference};
 
     const N: usize = 37;
 
@@ -313,11 +319,18 @@ mod tests {
     #[test]
     fn matches_its_definition() {
         for (case, likelihood) in likelihoods().into_iter().enumerate() {
-            for tying in [Tying::Single, Tying::Loop { t: 3 }, Tying::Untied { t: 2 }] {
-                let network = Network::ffn(2, likelihood.outputs(), 2, 3, tying).unwrap();
+            let (ffn, transformer) = (Architecture::Ffn, Architecture::transformer(2));
+            for (architecture, q, tying) in [
+                (&ffn, 2, Tying::Single),
+                (&ffn, 2, Tying::Loop { t: 3 }),
+                (&ffn, 2, Tying::Untied { t: 2 }),
+                (&transformer, 3, Tying::Loop { t: 2 }),
+            ] {
+                let outputs = likelihood.outputs();
+                let network = Network::new(architecture.clone(), 2, outputs, q, 3, tying).unwrap();
                 let parameters = init::fresh(&network, 0.5, Stream::new(case as u64));
-                let packing = Packing::new(&network);
-                let params = packing.pack_parameters(&parameters);
+                let program = Program::new(&network, Level::fastest());
+                let params = program.pack(&parameters);
                 let p = params.len();
                 let mut batch = Strips::default();
                 let x: Vec<f64> = if let Likelihood::Energy(energy) = likelihood {
@@ -333,8 +346,8 @@ mod tests {
                 let scale = expected.iter().fold(0.0f64, |a, v| a.max(v.abs()));
                 for level in Level::available() {
                     let bounds = Bounds::default();
-                    let ffn = Ffn::new(packing.clone(), level);
-                    let mut information = Information::new(ffn, level, likelihood, bounds);
+                    let at_level = Program::new(&network, level);
+                    let mut information = Information::new(at_level, level, likelihood, bounds);
                     let mut got = vec![0.0; p * p];
                     for unit in 0..likelihood.outputs() {
                         let blend = Blend {
@@ -343,8 +356,8 @@ mod tests {
                         };
                         information.blend(&params, &batch, Probe::Unit(unit), blend, &mut got);
                     }
-                    let order: Vec<f32> = (0..p).map(|i| i as f32).collect();
-                    let order = packing.pack(&network, &order);
+                    let order = (0..p).map(|i| i as f32).collect();
+                    let order = program.pack(&Parameters::new(network.clone(), order).unwrap());
                     for i in 0..p {
                         for j in i..p {
                             let exact = expected[order[i] as usize * p + order[j] as usize];
@@ -364,13 +377,12 @@ mod tests {
     fn random_signs_are_right_on_average() {
         let likelihood = Likelihood::Multiclass(Multiclass::new(3).unwrap());
         let network = Network::ffn(1, 3, 1, 2, Tying::Single).unwrap();
-        let packing = Packing::new(&network);
-        let params = packing.pack_parameters(&init::fresh(&network, 1.0, Stream::new(3)));
+        let level = Level::fastest();
+        let program = Program::new(&network, level);
+        let params = program.pack(&init::fresh(&network, 1.0, Stream::new(3)));
         let p = params.len();
         let batch = Strips::all(&Samples::new(1, vec![0.3, -0.8], vec![0.0, 1.0]).unwrap());
-        let level = Level::fastest();
-        let ffn = Ffn::new(packing, level);
-        let mut information = Information::new(ffn, level, likelihood, Bounds::default());
+        let mut information = Information::new(program, level, likelihood, Bounds::default());
         let (mut exact, mut random) = (vec![0.0; p * p], vec![0.0; p * p]);
         for unit in 0..3 {
             let blend = Blend {

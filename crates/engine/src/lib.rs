@@ -9,9 +9,9 @@
 //!   one at a time;
 //! - [`FittedModel`]: a network with its likelihood and preprocessing, as a file.
 //!
-//! Inside, the way of an update: `batches` gathers sixteen samples to a strip, `ffn`
-//! runs the network forward and back over strips, `objective` turns outputs into their
-//! gradient in between, `gradient` strings the three together, `adam` or `scoring` (with the
+//! Inside, the way of an update: `batches` gathers sixteen samples to a strip, `program`
+//! runs the network (`ffn` or `transformer`) forward and back over strips, `objective` turns
+//! outputs into their gradient in between, `gradient` strings the three together, `adam` or `scoring` (with the
 //! curvature of `information`) makes the step and `fit` keeps the best checkpoint by its `loss`.
 
 mod adam;
@@ -20,22 +20,30 @@ mod batches;
 mod ffn;
 mod fit;
 mod fitted;
+mod flops;
 mod gradient;
 mod information;
 mod loss;
 mod objective;
+mod order;
+mod outer;
 mod predict;
+mod products;
+mod program;
+mod row;
 mod run;
 mod scoring;
 mod spec;
 mod tolerance;
+mod transformer;
 
-pub use apply::{ApplyError, Predictions, Score};
-pub use ffn::{RowPredictor, flops_per_gradient, flops_per_update};
+pub use apply::{ApplyError, IterationPredictions, Predictions, Score};
 pub use fit::{FitOutcome, Stop};
 pub use fitted::{FittedModel, ModelError, Provenance};
+pub use flops::{flops_per_gradient, flops_per_update};
 pub use gradient::{bytes_in_flight, gradient};
-pub use predict::Predictor;
+pub use predict::{Predictor, Step};
+pub use row::RowPredictor;
 pub use run::{Control, Engine};
 pub use spec::{
     Adam, FitSpec, MAX_SCORING_COEFFICIENTS, Optimiser, Scoring, SpecError, Stage, Start,

@@ -1,9 +1,9 @@
 //! The average negative log-likelihood of a sample set.
 
 use crate::batches::Strips;
-use crate::ffn::Ffn;
 use crate::gradient::node_strips;
 use crate::predict::clipped_rows;
+use crate::program::Program;
 use loopfit_data::Samples;
 use loopfit_likelihood::{Energy, Likelihood};
 use loopfit_model::Bounds;
@@ -54,13 +54,13 @@ impl Loss {
     }
 
     /// The loss at packed coefficients; NaN if an output is not a number.
-    pub(crate) fn at(&mut self, ffn: &Ffn, params: &[f32]) -> f64 {
+    pub(crate) fn at(&mut self, program: &Program, params: &[f32]) -> f64 {
         let bounds = self.bounds;
         let mut outputs = |x: &[Lane], n: usize| {
             self.out
-                .resize(x.len() / ffn.packing.d * ffn.packing.outputs, Lane::ZERO);
-            ffn.predict(params, x, &mut self.out);
-            clipped_rows(&self.out, n, ffn.packing.outputs, bounds)
+                .resize(x.len() / program.d() * program.outputs(), Lane::ZERO);
+            program.predict(params, x, &mut self.out);
+            clipped_rows(&self.out, n, program.outputs(), bounds)
         };
         let at_samples = outputs(&self.strips.x, self.n);
         let loss = match &self.nodes {

@@ -1,42 +1,48 @@
 //! Outputs of a fitted network for many rows.
 
-use crate::ffn::pack::Packing;
-use crate::ffn::{Ffn, to_strips};
-use crate::spec::SpecError;
-use loopfit_model::{Architecture, Bounds, Parameters};
+use crate::batches::to_strips;
+use crate::program::{Activations, Program};
+use loopfit_model::{Bounds, Parameters};
 use loopfit_numerics::lanes::{LANES, Lane, Level};
 use rayon::prelude::*;
 
+/// Strips that one task predicts with all their states in memory, unless those are too large.
+const STRIPS_WITH_STATES: usize = 8;
 /// Rows that one task predicts: small enough for the cache, large enough to be worth a task.
 const ROWS_AT_ONCE: usize = 2048;
+
+/// What a network says after one of its iterations.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    /// The output function at the state after the iteration, clipped, row-major.
+    pub outputs: Vec<f64>,
+    /// `|S_t - S_{t-1}| / |S_t|` of each row: zero once the state stays as it is.
+    pub change: Vec<f64>,
+}
 
 /// A network ready to predict batches of rows.
 #[derive(Clone, Debug)]
 pub struct Predictor {
-    ffn: Ffn,
+    program: Program,
     params: Vec<f32>,
     bounds: Bounds,
 }
 
 impl Predictor {
     /// Prepares a model at the machine's fastest level.
-    pub fn new(parameters: &Parameters, bounds: Bounds) -> Result<Self, SpecError> {
-        if !matches!(parameters.network().architecture(), Architecture::Ffn) {
-            return Err(SpecError::Architecture("post-LN Transformer"));
-        }
-        let packing = Packing::new(parameters.network());
-        let params = packing.pack_parameters(parameters);
-        Ok(Self {
-            ffn: Ffn::new(packing, Level::fastest()),
-            params,
+    pub fn new(parameters: &Parameters, bounds: Bounds) -> Self {
+        let program = Program::new(parameters.network(), Level::fastest());
+        Self {
+            params: program.pack(parameters),
+            program,
             bounds,
-        })
+        }
     }
 
     /// Clipped outputs, row-major, for row-major inputs. Row `i` of the result belongs to
     /// row `i` of the input, with the same bits whatever the number of threads and rows.
     pub fn predict(&self, rows: &[f32]) -> Vec<f64> {
-        let (d, c) = (self.ffn.packing.d, self.ffn.packing.outputs);
+        let (d, c) = (self.program.d(), self.program.outputs());
         assert_eq!(rows.len() % d, 0, "rows of d inputs");
         let mut outputs = vec![0.0; rows.len() / d * c];
         rows.par_chunks(ROWS_AT_ONCE * d)
@@ -45,10 +51,75 @@ impl Predictor {
                 let mut x = Vec::new();
                 to_strips(rows, d, &mut x);
                 let mut out = vec![Lane::ZERO; x.len() / d * c];
-                self.ffn.predict(&self.params, &x, &mut out);
+                self.program.predict(&self.params, &x, &mut out);
                 to.copy_from_slice(&clipped_rows(&out, rows.len() / d, c, self.bounds));
             });
         outputs
+    }
+
+    /// As [`Predictor::predict`] after each of the iterations `1..=T`: the last step has the same
+    /// outputs, bit for bit.
+    pub fn every_iteration(&self, rows: &[f32]) -> Vec<Step> {
+        let d = self.program.d();
+        assert_eq!(rows.len() % d, 0, "rows of d inputs");
+        let at_once = LANES * self.program.strips_at_once(STRIPS_WITH_STATES);
+        let parts: Vec<Vec<Step>> = rows
+            .par_chunks(at_once * d)
+            .map(|rows| self.steps(rows))
+            .collect();
+        let mut steps = vec![Step::default(); self.program.iterations()];
+        for part in parts {
+            for (step, part) in steps.iter_mut().zip(part) {
+                step.outputs.extend(part.outputs);
+                step.change.extend(part.change);
+            }
+        }
+        steps
+    }
+
+    /// The steps of a few rows, all of whose states are kept at once.
+    fn steps(&self, rows: &[f32]) -> Vec<Step> {
+        let (d, c) = (self.program.d(), self.program.outputs());
+        let n = rows.len() / d;
+        let mut x = Vec::new();
+        to_strips(rows, d, &mut x);
+        let strips = x.len() / d;
+        let mut out = vec![Lane::ZERO; strips * c];
+        let mut kept = Activations::default();
+        self.program.forward(&self.params, &x, &mut out, &mut kept);
+        let width = self.program.state_len();
+        let states: Vec<&[Lane]> = self
+            .program
+            .states(&kept)
+            .chunks_exact(strips * width)
+            .collect();
+        states
+            .windows(2)
+            .map(|pair| {
+                self.program.output(&self.params, pair[1], &mut out);
+                Step {
+                    outputs: clipped_rows(&out, n, c, self.bounds),
+                    change: (0..n)
+                        .map(|row| relative_change(pair[0], pair[1], row, width))
+                        .collect(),
+                }
+            })
+            .collect()
+    }
+}
+
+/// `|new - old| / |new|` of a row's state; zero where nothing changes.
+fn relative_change(old: &[Lane], new: &[Lane], row: usize, width: usize) -> f64 {
+    let (mut moved, mut size) = (0.0, 0.0);
+    for i in row / LANES * width..(row / LANES + 1) * width {
+        let [old, new] = [old, new].map(|state| f64::from(state[i].0[row % LANES]));
+        moved += (new - old) * (new - old);
+        size += new * new;
+    }
+    if moved == 0.0 {
+        0.0
+    } else {
+        (moved / size).sqrt()
     }
 }
 

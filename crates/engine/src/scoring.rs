@@ -2,9 +2,9 @@
 //! the coefficients' whole information matrix.
 
 use crate::batches::Strips;
-use crate::ffn::Ffn;
 use crate::gradient::Gradient;
 use crate::information::{Blend, Information, Probe};
+use crate::program::Program;
 use crate::spec::{FitSpec, Scoring, Stage, WeightDecay};
 use loopfit_numerics::cholesky::Cholesky;
 use loopfit_numerics::lanes::{Lane, Level};
@@ -48,15 +48,15 @@ impl ScoringState {
     pub(crate) fn new(
         settings: Scoring,
         spec: &FitSpec,
-        ffn: &Ffn,
+        program: &Program,
         level: Level,
         signs: Stream,
     ) -> Self {
-        let p = ffn.packing.len();
+        let p = program.len();
         Self {
             settings,
             damping: settings.damping * spec.likelihood.information_scale(),
-            information: Information::new(ffn.clone(), level, spec.likelihood, spec.bounds),
+            information: Information::new(program.clone(), level, spec.likelihood, spec.bounds),
             average: vec![0.0; p * p],
             past: 1.0,
             cholesky: Cholesky::new(p, level),

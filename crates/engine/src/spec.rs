@@ -221,9 +221,6 @@ pub enum SpecError {
     /// No stage at all.
     #[error("a fit needs at least one stage")]
     NoStage,
-    /// An architecture that this engine cannot train.
-    #[error("training the {0} is not available; use the residual FFN")]
-    Architecture(&'static str),
     /// More coefficients than a second-order method can hold.
     #[error(
         "Fisher scoring takes networks of at most {MAX_SCORING_COEFFICIENTS} numbers, not {0}; use Adam"
@@ -240,12 +237,6 @@ pub enum SpecError {
 impl FitSpec {
     /// Checks that the parts belong together; [`crate::Engine::run`] calls it first.
     pub fn check(&self) -> Result<(), SpecError> {
-        if !matches!(
-            self.network.architecture(),
-            loopfit_model::Architecture::Ffn
-        ) {
-            return Err(SpecError::Architecture("post-LN Transformer"));
-        }
         if self.likelihood.outputs() != self.network.outputs() {
             return Err(SpecError::Outputs {
                 likelihood: self.likelihood.name(),

@@ -2,11 +2,10 @@
 //! calls the tolerance of a sieve estimator, as far as it can be measured.
 
 use crate::batches::Strips;
-use crate::ffn::Ffn;
-use crate::ffn::pack::Packing;
 use crate::gradient::{Gradient, node_strips};
 use crate::information::{Blend, Information, Probe};
 use crate::loss::Loss;
+use crate::program::Program;
 use crate::spec::{MAX_SCORING_COEFFICIENTS, SpecError};
 use faer::linalg::solvers::Solve;
 use faer::{Col, Mat, Side};
@@ -62,12 +61,11 @@ pub fn tolerance(
     let rows = train.n().min((MOST_WORK / work) as usize).max(1);
     let train = train.first(rows);
     let level = Level::fastest();
-    let packing = Packing::new(parameters.network());
-    let theta = packing.pack_parameters(parameters);
-    let ffn = Ffn::new(packing, level);
-    let curvature = Curvature::new(&ffn, level, &theta, likelihood, bounds, &train);
+    let program = Program::new(parameters.network(), level);
+    let theta = program.pack(parameters);
+    let curvature = Curvature::new(&program, level, &theta, likelihood, bounds, &train);
     let mut loss = Loss::training(likelihood, bounds, &train);
-    let before = loss.at(&ffn, &theta);
+    let before = loss.at(&program, &theta);
     let gradient_norm = curvature.gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
     let mut best: Option<Tolerance> = None;
     for damping in DAMPINGS {
@@ -86,7 +84,7 @@ pub fn tolerance(
             gradient_norm,
             damping,
             predicted_decrease,
-            achieved_decrease: before - loss.at(&ffn, &moved),
+            achieved_decrease: before - loss.at(&program, &moved),
         };
         let better = |b: Tolerance| tried.achieved_decrease > b.achieved_decrease;
         if tried.achieved_decrease.is_finite() && best.is_none_or(better) {
@@ -104,7 +102,7 @@ struct Curvature {
 
 impl Curvature {
     fn new(
-        ffn: &Ffn,
+        program: &Program,
         level: Level,
         params: &[f32],
         likelihood: Likelihood,
@@ -112,13 +110,18 @@ impl Curvature {
         train: &Samples,
     ) -> Self {
         let p = params.len();
-        let mut information = Information::new(ffn.clone(), level, likelihood, bounds);
+        let mut information = Information::new(program.clone(), level, likelihood, bounds);
         let (mut total, mut upper) = (vec![0.0; p], vec![0.0; p * p]);
         let all: Vec<u32> = (0..train.n() as u32).collect();
         for rows in all.chunks(ROWS_AT_ONCE) {
             let share = rows.len() as f64 / train.n() as f64;
-            let mut gradient =
-                Gradient::new(ffn.clone(), level, likelihood, bounds.output, rows.len());
+            let mut gradient = Gradient::new(
+                program.clone(),
+                level,
+                likelihood,
+                bounds.output,
+                rows.len(),
+            );
             gradient.gather(train, rows);
             gradient.compute(params);
             for (sum, g) in total.iter_mut().zip(Lane::flatten(gradient.total())) {

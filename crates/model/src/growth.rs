@@ -4,7 +4,9 @@
 //! |---|---|---|
 //! | [`widen`] | preserved | both |
 //! | [`deepen`] | preserved | FFN |
+//! | [`deepen`] | preserved up to the stabiliser of layer normalisation | Transformer |
 //! | [`iterate`] | preserved where the increment does not depend on the state, else continued approximately | FFN |
+//! | [`iterate`] | continued approximately | Transformer |
 //! | [`rescale`] | unclipped predictions on the original scale preserved | both |
 //!
 //! "Preserved" is exact for coefficients that are copied and up to 32-bit rounding
@@ -52,18 +54,6 @@ pub enum GrowthError {
     /// Separate blocks are not iterated.
     #[error("cannot change the iteration count of Untied: add separate blocks instead")]
     IterateUntied,
-    /// No post-LN block is the identity.
-    #[error(
-        "cannot add blocks to a Transformer and keep its function: \
-         a post-LN block normalises its input, so none is the identity; start afresh"
-    )]
-    DeepenTransformer,
-    /// The outgoing weights of a post-LN block do not scale its step.
-    #[error(
-        "cannot change the iteration count of a Transformer and keep its function: \
-         layer normalisation undoes the scaling of an update; start afresh"
-    )]
-    IterateTransformer,
     /// A normalisation has a mean that is not finite or a scale that is not positive.
     #[error(
         "the target normalisation (mean {mean}, sd {sd}) needs a finite mean and a positive sd"
@@ -106,11 +96,17 @@ pub fn widen(parameters: &Parameters, r: usize, stream: Stream) -> Result<Parame
 
 /// The same function as Untied with `t` blocks: the old blocks, then identities.
 ///
-/// Takes Single and Untied. A Transformer is refused, because no choice of gains and
-/// biases makes a post-LN block the identity on all states.
+/// Takes Single and Untied. No post-LN block is the identity on all states, because its layer
+/// norms forget the mean and the scale of a row. But one is on *normalised* rows (mean 0, variance
+/// 1), up to the stabiliser: so the gain and bias with which the old last block ends move to the
+/// end of the new last block, and everything in between passes normalised rows on.
 ///
 /// # Formula
-/// New blocks have `W1` and `b1` as in [`init::fresh`] from `stream`, `W2 = 0`, `b2 = 0`.
+/// New blocks have what [`init::fresh`] draws from `stream`, but `W2 = 0` and `b2 = 0`, and for
+/// the Transformer also an output projection of zero, so that with gains 1 and biases 0 a block is
+/// `LN(LN(S))`. A row of variance `v` leaves a layer norm of gain 1 with variance
+/// `v / (v + eps_LN)`: from the normalised rows of the old last block on, each new block changes
+/// a row by a factor of at most `1 + eps_LN / min(v, 1)`, `v` the variance before the old norm.
 ///
 /// # Reference
 /// Section F.4.4: "additional untied blocks are initialized as identities".
@@ -124,30 +120,43 @@ pub fn deepen(
     if old.tying().method() == Method::Loop {
         return Err(GrowthError::DeepenLoop);
     }
-    if *old.architecture() != Architecture::Ffn {
-        return Err(GrowthError::DeepenTransformer);
-    }
     if t < blocks {
         return Err(GrowthError::Shallower {
             from: blocks,
             to: t,
         });
     }
-    embed(
-        parameters,
-        reshaped(old, old.r(), Tying::Untied { t })?,
-        stream,
-    )
+    let network = reshaped(old, old.r(), Tying::Untied { t })?;
+    let deeper = embed(parameters, network.clone(), stream)?;
+    if *old.architecture() == Architecture::Ffn {
+        return Ok(deeper);
+    }
+    let layout = network.layout();
+    let mut values = deeper.into_values();
+    for part in ["gain", "bias"] {
+        let range = |block: usize| {
+            let view = layout.get(&format!("block.{block}.ln2.{part}"));
+            view.expect("a block of a Transformer has it").range()
+        };
+        // With no new block the two are the same and nothing moves.
+        for (last, end) in range(blocks - 1).zip(range(t - 1)) {
+            values.swap(last, end);
+        }
+    }
+    Ok(Parameters::new(network, values)?)
 }
 
 /// The loop with iteration count `t` that continues a Loop or a Single.
 ///
 /// A loop of small updates follows a flow for a fixed time: `t` updates of size
-/// `1/t` each. The function is preserved where an update adds the same vector to every
-/// state it meets, and otherwise changes by the error of the two step sizes.
+/// `1/t` each. The function of an FFN is preserved where an update adds the same vector to every
+/// state it meets, and otherwise changes by the error of the two step sizes. That of a
+/// Transformer follows a flow on normalised rows.
 ///
 /// # Formula
-/// `W2` and `b2` times `T_old / T_new`.
+/// Every coefficient whose value decides how far an update is from the identity goes
+/// `T_old / T_new` of the way: `W2`, `b2`, the output projection of attention and the biases of
+/// layer norms are multiplied by it, gains are `1 + (gain - 1) T_old / T_new`.
 ///
 /// # Reference
 /// Section F.4.4: "For nonlinear blocks this provides an approximate continuation".
@@ -156,17 +165,15 @@ pub fn iterate(parameters: &Parameters, t: usize) -> Result<Parameters, GrowthEr
     if old.tying().method() == Method::Untied {
         return Err(GrowthError::IterateUntied);
     }
-    if *old.architecture() != Architecture::Ffn {
-        return Err(GrowthError::IterateTransformer);
-    }
     let network = reshaped(old, old.r(), Tying::Loop { t })?;
     let (t_old, t_new) = (old.tying().iterations() as f64, t as f64);
     let mut values = parameters.values().to_vec();
     for view in &network.layout() {
-        if matches!(view.role, Role::OutgoingWeight | Role::OutgoingBias) {
-            for value in &mut values[view.range()] {
-                *value = (f64::from(*value) * t_old / t_new) as f32;
-            }
+        let Some(identity) = view.role.at_identity().map(f64::from) else {
+            continue;
+        };
+        for value in &mut values[view.range()] {
+            *value = (identity + (f64::from(*value) - identity) * t_old / t_new) as f32;
         }
     }
     Ok(Parameters::new(network, values)?)

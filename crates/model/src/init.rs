@@ -13,8 +13,9 @@ use loopfit_numerics::stream::Stream;
 ///
 /// # Formula
 /// Uniform on `[-1/sqrt(k), 1/sqrt(k)]` with fan-in `k` for the weights and biases of
-/// affine maps and for the constant tokens (`k = q`); `W2` drawn alike and multiplied by
-/// `outgoing_multiplier`; `b2` and layer-norm biases 0; layer-norm gains 1.
+/// affine maps and for the constant tokens (`k = q`); `W2` and the output projection of attention
+/// drawn alike and multiplied by `outgoing_multiplier`; their biases and layer-norm biases 0;
+/// layer-norm gains 1.
 ///
 /// # Reference
 /// Section F.4.3 for `W2` (multiplier `0.05/T` or `0.05`) and `b2`. The paper leaves the

@@ -10,9 +10,9 @@ pub enum Role {
     Weight,
     /// The bias of an affine map.
     Bias,
-    /// `W2`, which carries a block's increment into the state.
+    /// `W2`, or the output projection of attention: what carries an increment into the state.
     OutgoingWeight,
-    /// `b2`, the bias of that increment.
+    /// The bias of such an increment.
     OutgoingBias,
     /// A constant token of the Transformer.
     Token,
@@ -20,6 +20,18 @@ pub enum Role {
     Gain,
     /// The bias of a layer normalisation.
     Shift,
+}
+
+impl Role {
+    /// For a coefficient that decides how far an update is from the identity: its value in the
+    /// update that leaves the state (of a Transformer: normalised rows) as it is.
+    pub fn at_identity(self) -> Option<f32> {
+        match self {
+            Self::OutgoingWeight | Self::OutgoingBias | Self::Shift => Some(0.0),
+            Self::Gain => Some(1.0),
+            Self::Weight | Self::Bias | Self::Token => None,
+        }
+    }
 }
 
 /// One tensor: its name, its shape and its place. Matrices are row-major.
@@ -144,9 +156,7 @@ fn block(network: &Network, i: usize) -> Vec<View> {
     let (q, r) = (network.q(), network.r());
     let name = |part: &str| format!("block.{i}.{part}");
     let [w1, b1] = affine(&name("w1"), &name("b1"), r, q);
-    let [mut w2, mut b2] = affine(&name("w2"), &name("b2"), q, r);
-    w2.role = Role::OutgoingWeight;
-    b2.role = Role::OutgoingBias;
+    let [w2, b2] = outgoing(affine(&name("w2"), &name("b2"), q, r));
     let feedforward = [w1, b1, w2, b2];
     if *network.architecture() == Architecture::Ffn {
         return feedforward.into();
@@ -155,11 +165,13 @@ fn block(network: &Network, i: usize) -> Vec<View> {
         [("gain", Role::Gain), ("bias", Role::Shift)]
             .map(|(part, role)| vector(&name(&format!("{ln}.{part}")), q, q, role))
     };
-    let attention = ["query", "key", "value", "out"].into_iter().flat_map(|p| {
+    let projection = |p: &str| {
         let (weight, bias) = (name(&format!("{p}.weight")), name(&format!("{p}.bias")));
         affine(&weight, &bias, q, q)
-    });
+    };
+    let attention = ["query", "key", "value"].into_iter().flat_map(projection);
     attention
+        .chain(outgoing(projection("out")))
         .chain(norm("ln1"))
         .chain(feedforward)
         .chain(norm("ln2"))
@@ -179,6 +191,15 @@ fn affine(weight: &str, bias: &str, rows: usize, cols: usize) -> [View; 2] {
             role: Role::Weight,
         },
         vector(bias, rows, cols, Role::Bias),
+    ]
+}
+
+/// The matrix and the bias as those of an increment.
+fn outgoing([weight, bias]: [View; 2]) -> [View; 2] {
+    let as_role = |view: View, role| View { role, ..view };
+    [
+        as_role(weight, Role::OutgoingWeight),
+        as_role(bias, Role::OutgoingBias),
     ]
 }
 

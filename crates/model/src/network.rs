@@ -10,7 +10,7 @@ use std::fmt;
 pub const LARGEST: usize = 1 << 24;
 
 /// The input-independent tokens of the Transformer: one controller, two references.
-pub(crate) const CONSTANT_TOKENS: usize = 3;
+pub const CONSTANT_TOKENS: usize = 3;
 
 /// Up to this many inputs, [`default_partition`] gives each its own data token.
 const DEFAULT_TOKENS: usize = 8;

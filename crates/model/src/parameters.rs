@@ -1,7 +1,8 @@
 //! The coefficients of a network as one flat vector with named views.
 
 use crate::layout;
-use crate::network::Network;
+use crate::network::{Network, ShapeError};
+use crate::tying::Tying;
 
 /// The coefficients of a network: as many as it counts, all of them finite.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,28 @@ pub enum ParametersError {
         /// The value there.
         value: f32,
     },
+}
+
+/// Why a network cannot stop after so many updates.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IterationsError {
+    /// No update at all.
+    #[error("a network makes at least one iteration, not 0")]
+    Zero,
+    /// More updates than there are blocks.
+    #[error("{network}: it has {blocks} and cannot make {t} iterations; only a Loop can go on",
+        blocks = if *blocks == 1 { "one block".to_string() } else { format!("{blocks} blocks") })]
+    TooMany {
+        /// The network, with its count.
+        network: Network,
+        /// Its blocks.
+        blocks: usize,
+        /// What was asked for.
+        t: usize,
+    },
+    /// More updates than are supported.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
 }
 
 impl Parameters {
@@ -85,12 +108,44 @@ impl Parameters {
     pub fn into_values(self) -> Vec<f32> {
         self.values
     }
+
+    /// The network that stops after `t` updates: a Loop with another iteration count and the same
+    /// coefficients (larger counts included), the first `t` blocks of Untied, or Single itself.
+    pub fn after(&self, t: usize) -> Result<Self, IterationsError> {
+        let old = &self.network;
+        let blocks = old.tying().blocks();
+        let tying = match old.tying() {
+            _ if t == 0 => return Err(IterationsError::Zero),
+            Tying::Loop { .. } => Tying::Loop { t },
+            _ if t > blocks => {
+                return Err(IterationsError::TooMany {
+                    network: old.clone(),
+                    blocks,
+                    t,
+                });
+            }
+            Tying::Single => Tying::Single,
+            Tying::Untied { .. } => Tying::Untied { t },
+        };
+        let architecture = old.architecture().clone();
+        let network = Network::new(
+            architecture,
+            old.d(),
+            old.outputs(),
+            old.q(),
+            old.r(),
+            tying,
+        )?;
+        let layout = network.layout();
+        let kept = layout.iter().flat_map(|view| self.view(&view.name));
+        let values = kept.copied().collect();
+        Ok(Self { network, values })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tying::Tying;
 
     #[test]
     fn views_are_slices_of_the_vector() {
@@ -100,6 +155,42 @@ mod tests {
         assert_eq!(p.view("input.bias"), [6.0, 7.0]);
         assert_eq!(p.view("block.0.w2"), [11.0, 12.0]);
         assert_eq!(p.view("output.bias"), [17.0]);
+    }
+
+    #[test]
+    fn networks_stop_earlier() {
+        let at = |tying| {
+            let network = Network::ffn(3, 1, 2, 1, tying).unwrap();
+            let values = (0..network.count()).map(|v| v as f32).collect();
+            Parameters::new(network, values).unwrap()
+        };
+        let looped = at(Tying::Loop { t: 4 });
+        for t in [1, 3, 9] {
+            let other = looped.after(t).unwrap();
+            assert_eq!(other.network().tying(), Tying::Loop { t });
+            assert_eq!(other.values(), looped.values());
+        }
+        let untied = at(Tying::Untied { t: 3 });
+        let two = untied.after(2).unwrap();
+        assert_eq!(two.network().tying(), Tying::Untied { t: 2 });
+        for name in ["input.bias", "block.1.w2", "output.weight"] {
+            assert_eq!(two.view(name), untied.view(name));
+        }
+        assert_eq!(
+            at(Tying::Single).after(1).unwrap().network().tying(),
+            Tying::Single
+        );
+        for (parameters, t) in [(&untied, 4), (&at(Tying::Single), 2)] {
+            assert!(matches!(
+                parameters.after(t),
+                Err(IterationsError::TooMany { .. })
+            ));
+        }
+        assert_eq!(looped.after(0), Err(IterationsError::Zero));
+        assert!(matches!(
+            looped.after(usize::MAX),
+            Err(IterationsError::Shape(_))
+        ));
     }
 
     #[test]

@@ -404,7 +404,7 @@ impl Replication {
                 let points = grid.node_points();
                 let target = simulation.target(*seed);
                 let truth: Vec<f64> = points.chunks(grid.d()).map(|x| target.eval(x)).collect();
-                let predictor = model.predictor().map_err(SearchError::Spec)?;
+                let predictor = model.predictor();
                 let fitted =
                     predictor.predict(&points.iter().map(|v| *v as f32).collect::<Vec<_>>());
                 Ok(grid.hellinger_squared(&truth, &fitted))

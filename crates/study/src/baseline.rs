@@ -248,7 +248,7 @@ mod tests {
     }
 
     fn outputs(parameters: &Parameters, x: &[f32]) -> Vec<f64> {
-        let predictor = Predictor::new(parameters, Bounds::default()).unwrap();
+        let predictor = Predictor::new(parameters, Bounds::default());
         predictor.predict(x)
     }
 

@@ -1,16 +1,16 @@
 //! `loopfit predict`.
 
-use crate::data::{DataName, ReadArguments};
+use crate::data::{DataName, ReadArguments, between};
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
-use loopfit_engine::{FittedModel, Predictions};
+use loopfit_engine::{FittedModel, IterationPredictions, Predictions};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit predict model.safetensors new.csv > predictions.csv\n  loopfit predict model.safetensors new.csv -o predictions.csv\n  loopfit predict model.safetensors - --json < new.csv"
+    after_help = "Examples:\n  loopfit predict model.safetensors new.csv > predictions.csv\n  loopfit predict model.safetensors new.csv -o predictions.csv\n  loopfit predict model.safetensors - --json < new.csv\n  loopfit predict model.safetensors new.csv --every-iteration > readout.csv\n  loopfit predict model.safetensors new.csv --iterations 8"
 )]
 pub(crate) struct Arguments {
     /// The model file.
@@ -24,6 +24,13 @@ pub(crate) struct Arguments {
     /// Seed of a simulation: its function and its rows; 0 by default.
     #[arg(long)]
     seed: Option<u64>,
+    /// Give the prediction after each iteration t = 1, ..., T, with the relative change of the
+    /// state, |S_t - S_(t-1)| / |S_t|: small changes say that fewer iterations would do.
+    #[arg(long)]
+    every_iteration: bool,
+    /// Stop after so many iterations instead of the model's T; a Loop may also go on beyond it.
+    #[arg(long, value_name = "t", value_parser = iterations)]
+    iterations: Option<usize>,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -43,17 +50,28 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
                 .collect::<Vec<_>>(),
         )?;
     }
-    let model = FittedModel::load(&a.model)?;
+    let mut model = FittedModel::load(&a.model)?;
+    if let Some(t) = a.iterations {
+        model.parameters = model.parameters.after(t)?;
+    }
     let (table, mut notes) = a.read.table(&a.data, a.seed)?;
-    let (predictions, more) = super::on_threads(global, || model.predict(&table))??;
-    notes.extend(more);
+    let (json, csv) = if a.every_iteration {
+        let every = || model.predict_every_iteration(&table);
+        let (steps, more) = super::on_threads(global, every)??;
+        notes.extend(more);
+        notes.push(convergence(&steps));
+        (every_to_json(&steps), every_to_csv(&steps)?)
+    } else {
+        let (predictions, more) = super::on_threads(global, || model.predict(&table))??;
+        notes.extend(more);
+        (to_json(&predictions), to_csv(&predictions)?)
+    };
     if !global.quiet {
         notes.iter().for_each(|note| output::say(note));
     }
     if global.json {
-        output::print_json(&to_json(&predictions))?;
+        output::print_json(&json)?;
     } else {
-        let csv = to_csv(&predictions)?;
         match &a.output {
             Some(path) => output::write_file(path, &csv)?,
             None => output::print(&csv)?,
@@ -62,36 +80,112 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Parses an iteration count.
+fn iterations(text: &str) -> Result<usize, String> {
+    between(text, 1, 10_000)
+}
+
 fn to_csv(predictions: &Predictions) -> Result<String> {
     let mut csv = csv::Writer::from_writer(Vec::new());
-    match predictions {
-        Predictions::Responses(values) => {
-            csv.write_record(["prediction"])?;
-            values
-                .iter()
-                .try_for_each(|v| csv.write_record([v.to_string()]))?;
+    csv.write_record(header(predictions))?;
+    for row in 0..rows(predictions) {
+        csv.write_record(cells(predictions, row))?;
+    }
+    Ok(String::from_utf8(csv.into_inner()?)?)
+}
+
+/// One line for each row and iteration.
+fn every_to_csv(steps: &[IterationPredictions]) -> Result<String> {
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    let Some(last) = steps.last() else {
+        return Ok(String::new());
+    };
+    let place = ["row", "t"].map(String::from).into_iter();
+    let change = std::iter::once("change".to_string());
+    csv.write_record(place.chain(header(&last.predictions)).chain(change))?;
+    for row in 0..rows(&last.predictions) {
+        for (i, step) in steps.iter().enumerate() {
+            let place = [(row + 1).to_string(), (i + 1).to_string()].into_iter();
+            let change = std::iter::once(step.change[row].to_string());
+            csv.write_record(place.chain(cells(&step.predictions, row)).chain(change))?;
         }
-        Predictions::LogDensities(values) => {
-            csv.write_record(["log_density"])?;
-            values
-                .iter()
-                .try_for_each(|v| csv.write_record([v.to_string()]))?;
+    }
+    Ok(String::from_utf8(csv.into_inner()?)?)
+}
+
+fn every_to_json(steps: &[IterationPredictions]) -> Value {
+    let of_each = steps.iter().enumerate().map(|(i, step)| {
+        let mut json = to_json(&step.predictions);
+        json["t"] = json!(i + 1);
+        json["change"] = json!(step.change);
+        json
+    });
+    json!({ "iterations": of_each.collect::<Vec<_>>() })
+}
+
+/// From which iteration on the state hardly changes, in a sentence.
+fn convergence(steps: &[IterationPredictions]) -> String {
+    let medians: Vec<f64> = steps.iter().map(|step| median(&step.change)).collect();
+    let settled = medians.iter().rev().take_while(|m| **m < SMALL).count();
+    match medians.last() {
+        Some(last) if settled == 0 => format!(
+            "the last iteration, t = {}, still changes the state by {:.1}% (median over rows)",
+            steps.len(),
+            100.0 * last
+        ),
+        _ => format!(
+            "from t = {} of {} on, an iteration changes the state by less than {:.0}% (median over rows)",
+            steps.len() - settled + 1,
+            steps.len(),
+            100.0 * SMALL
+        ),
+    }
+}
+
+/// A relative change of the state that hardly matters.
+const SMALL: f64 = 0.01;
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Names of the columns.
+fn header(predictions: &Predictions) -> Vec<String> {
+    match predictions {
+        Predictions::Responses(_) => vec!["prediction".to_string()],
+        Predictions::LogDensities(_) => vec!["log_density".to_string()],
+        Predictions::Probabilities { classes, .. } => std::iter::once("prediction".to_string())
+            .chain(classes.iter().map(|c| format!("p({c})")))
+            .collect(),
+    }
+}
+
+fn rows(predictions: &Predictions) -> usize {
+    match predictions {
+        Predictions::Responses(values) | Predictions::LogDensities(values) => values.len(),
+        Predictions::Probabilities { labels, .. } => labels.len(),
+    }
+}
+
+/// The cells of a row.
+fn cells(predictions: &Predictions, row: usize) -> Vec<String> {
+    match predictions {
+        Predictions::Responses(values) | Predictions::LogDensities(values) => {
+            vec![values[row].to_string()]
         }
         Predictions::Probabilities {
             classes,
             values,
             labels,
         } => {
-            let header = std::iter::once("prediction".to_string())
-                .chain(classes.iter().map(|c| format!("p({c})")));
-            csv.write_record(header)?;
-            for (row, label) in values.chunks(classes.len()).zip(labels) {
-                csv.write_field(&classes[*label])?;
-                csv.write_record(row.iter().map(f64::to_string))?;
-            }
+            let own = &values[row * classes.len()..][..classes.len()];
+            std::iter::once(classes[labels[row]].clone())
+                .chain(own.iter().map(f64::to_string))
+                .collect()
         }
     }
-    Ok(String::from_utf8(csv.into_inner()?)?)
 }
 
 fn to_json(predictions: &Predictions) -> Value {

@@ -2,19 +2,13 @@
 //! not pay for fifteen idle samples.
 
 use super::pack::Packing;
-use crate::spec::SpecError;
-use loopfit_model::{Architecture, Bounds, Parameters};
 use loopfit_numerics::lanes::{Kernel, LANES, Lane, Level, Simd};
 
 /// A residual FFN laid out for predictions of single rows.
-///
-/// Sums run in another order than in batch prediction, so the last bits of an output
-/// may differ from [`crate::Predictor`]'s.
 #[derive(Clone, Debug)]
-pub struct RowPredictor {
+pub(crate) struct RowPredictor {
     p: Packing,
     level: Level,
-    bounds: Bounds,
     input: Vec<f32>,
     /// Per block: columns of `W1` (`q` x `lines`), `b1` (`lines`), rows of `W2` (`q` x `lines`).
     blocks: Vec<Lane>,
@@ -25,13 +19,8 @@ pub struct RowPredictor {
 }
 
 impl RowPredictor {
-    /// Prepares a model for single rows at the machine's fastest level.
-    pub fn new(parameters: &Parameters, bounds: Bounds) -> Result<Self, SpecError> {
-        if !matches!(parameters.network().architecture(), Architecture::Ffn) {
-            return Err(SpecError::Architecture("post-LN Transformer"));
-        }
-        let p = Packing::new(parameters.network());
-        let packed = p.pack_parameters(parameters);
+    /// Lays packed coefficients out for single rows.
+    pub(crate) fn new(p: Packing, level: Level, packed: &[f32]) -> Self {
         let lines = p.r.div_ceil(LANES);
         let mut blocks = Vec::new();
         let mut b2 = Vec::new();
@@ -52,9 +41,8 @@ impl RowPredictor {
             }
             b2.extend_from_slice(&packed[p.b2(block)]);
         }
-        Ok(Self {
-            level: Level::fastest(),
-            bounds,
+        Self {
+            level,
             input: packed[p.input()].to_vec(),
             blocks,
             b2,
@@ -62,16 +50,11 @@ impl RowPredictor {
             z: vec![0.0; p.q],
             h: vec![Lane::ZERO; lines],
             p,
-        })
+        }
     }
 
-    /// Clipped outputs for one row.
-    pub fn predict(&mut self, x: &[f32], out: &mut [f32]) {
-        assert_eq!(
-            (x.len(), out.len()),
-            (self.p.d, self.p.outputs),
-            "row and output lengths"
-        );
+    /// Outputs for one row, before clipping.
+    pub(crate) fn predict(&mut self, x: &[f32], out: &mut [f32]) {
         affine(&self.input, x, &mut self.z);
         let level = self.level;
         match self.p.q {
@@ -86,9 +69,6 @@ impl RowPredictor {
             _ => level.run(IterateAny(self)),
         }
         affine(&self.output, &self.z, out);
-        for out in out {
-            *out = self.bounds.clip(*out);
-        }
     }
 }
 

@@ -1,9 +1,9 @@
-//! The kernels against the plain f64 network, finite differences and each other.
+//! The register kernels against the general ones.
 
 use super::*;
-use loopfit_data::Samples;
-use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Laplace, Likelihood, Multiclass, Nodes};
-use loopfit_model::{Bounds, Parameters, Tying, init, reference};
+use crate::program::Program;
+use loopfit_model::{Network, Tying, init};
+use loopfit_numerics::lanes::LANES;
 use loopfit_numerics::stream::Stream;
 use proptest::prelude::*;
 
@@ -15,166 +15,8 @@ fn any_tying() -> impl Strategy<Value = Tying> {
     ]
 }
 
-/// Any of the five likelihoods, for `d` inputs.
-fn likelihood(kind: usize, d: usize) -> Likelihood {
-    match kind {
-        0 => Likelihood::Gaussian(Gaussian::squared_error()),
-        1 => Likelihood::Laplace(Laplace::new(0.7).unwrap()),
-        2 => Likelihood::Bernoulli(Bernoulli),
-        3 => Likelihood::Multiclass(Multiclass::new(4).unwrap()),
-        _ => Likelihood::Energy(Energy::new(d, Nodes::LowDiscrepancy { n: 37 }).unwrap()),
-    }
-}
-
-/// Random samples whose targets suit the likelihood.
-fn samples(likelihood: Likelihood, d: usize, n: usize, stream: Stream) -> Samples {
-    let x = (0..n * d)
-        .map(|i| stream.uniform(i as u64) as f32)
-        .collect();
-    let y = stream.child("y");
-    let y = (0..n as u64).map(|i| match likelihood {
-        Likelihood::Bernoulli(_) => y.below(i, 2) as f32,
-        Likelihood::Multiclass(m) => y.below(i, m.classes() as u64) as f32,
-        _ => y.normal(i) as f32,
-    });
-    Samples::new(d, x, y.collect()).unwrap()
-}
-
-fn start(network: &Network, stream: Stream) -> Parameters {
-    init::fresh(network, 0.5, stream)
-}
-
-/// Average negative log-likelihood in f64, straight from the definitions, clipped at `bound`.
-fn loss(
-    network: &Network,
-    values: &[f64],
-    likelihood: Likelihood,
-    samples: &Samples,
-    bound: f64,
-) -> f64 {
-    let at = |x: &[f64]| -> Vec<f64> {
-        reference::forward_values(network, values, x)
-            .iter()
-            .map(|f| f.clamp(-bound, bound))
-            .collect()
-    };
-    let rows = samples.x().chunks(samples.d());
-    let outputs: Vec<f64> = rows
-        .flat_map(|row| at(&row.iter().map(|v| f64::from(*v)).collect::<Vec<_>>()))
-        .collect();
-    let y: Vec<f64> = samples.y().iter().map(|v| f64::from(*v)).collect();
-    match likelihood {
-        Likelihood::Energy(energy) => {
-            let nodes: Vec<f64> = energy
-                .node_points()
-                .chunks(energy.d())
-                .flat_map(&at)
-                .collect();
-            energy.average_nll(&outputs, &nodes).unwrap()
-        }
-        other => other.average_nll(&outputs, &y).unwrap(),
-    }
-}
-
-/// The engine's gradient in the model's order.
-fn gradient(
-    parameters: &Parameters,
-    likelihood: Likelihood,
-    samples: &Samples,
-    bound: f32,
-    level: Level,
-) -> Vec<f32> {
-    let bounds = Bounds {
-        output: bound,
-        ..Bounds::default()
-    };
-    crate::gradient::gradient(parameters, likelihood, bounds, samples, level)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-
-    /// Every coefficient's derivative against a central difference in f64, for every
-    /// likelihood and tying.
-    #[test]
-    fn gradients_match_finite_differences(
-        d in 1usize..4, q in 1usize..8, r in 1usize..9, t in 2usize..5, n in 1usize..40, seed: u64, tight: bool,
-    ) {
-        for kind in 0..5 {
-            for tying in [Tying::Single, Tying::Loop { t }, Tying::Untied { t }] {
-                let likelihood = likelihood(kind, d);
-                let network = Network::ffn(d, likelihood.outputs(), q, r, tying).unwrap();
-                let stream = Stream::new(seed);
-                let parameters = start(&network, stream.child("start"));
-                let samples = samples(likelihood, d, n, stream.child("samples"));
-                // A tight bound makes clipping active for some samples.
-                let bound = if tight { 0.3 } else { 8.0 };
-                let got = gradient(&parameters, likelihood, &samples, bound, Level::fastest());
-                let values: Vec<f64> = parameters.values().iter().map(|v| f64::from(*v)).collect();
-                let at = |i: usize, h: f64| {
-                    let mut moved = values.clone();
-                    moved[i] += h;
-                    loss(&network, &moved, likelihood, &samples, f64::from(bound))
-                };
-                // Gradients are sums of terms of order one, rounded to 32 bits: an absolute error
-                // of some 1e-7 remains where they cancel.
-                let scale = got.iter().fold(1e-2f64, |a, g| a.max(f64::from(g.abs())));
-                for (i, got) in got.iter().enumerate() {
-                    // At a kink (ReLU, clip, absolute value) the derivative is one of the two
-                    // one-sided ones, and 32 bits may see a sample on the other side of it.
-                    let here = at(i, 0.0);
-                    let slopes = [1e-5, 1e-6, 1e-7].into_iter().flat_map(|h| [h, -h]);
-                    let (low, high) = slopes
-                        .map(|h| (at(i, h) - here) / h)
-                        .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, u), s| (l.min(s), u.max(s)));
-                    let (got, slack) = (f64::from(*got), 2e-4 * scale);
-                    let close = low - slack < got && got < high + slack;
-                    prop_assert!(close, "coefficient {i}: {got}, {likelihood:?} {network}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn outputs_match_the_reference(
-        tying in any_tying(), d in 1usize..12, q in 1usize..24, r in 1usize..40, outputs in 1usize..4, n in 1usize..70, seed: u64,
-    ) {
-        let network = Network::ffn(d, outputs, q, r, tying).unwrap();
-        let parameters = start(&network, Stream::new(seed));
-        let rows: Vec<f32> = (0..n * d).map(|i| Stream::new(seed).child("x").normal(i as u64) as f32).collect();
-        let bounds = Bounds { output: 1e6, ..Bounds::default() };
-        let got = crate::Predictor::new(&parameters, bounds).unwrap().predict(&rows);
-        let mut one = RowPredictor::new(&parameters, bounds).unwrap();
-        let mut out = vec![0.0; outputs];
-        for (i, row) in rows.chunks(d).enumerate() {
-            let exact = reference::forward(&parameters, &row.iter().map(|v| f64::from(*v)).collect::<Vec<_>>());
-            one.predict(row, &mut out);
-            for c in 0..outputs {
-                let tolerance = 2e-5 * (1.0 + exact[c].abs());
-                prop_assert!((got[i * outputs + c] - exact[c]).abs() < tolerance);
-                prop_assert!((f64::from(out[c]) - exact[c]).abs() < tolerance);
-            }
-        }
-    }
-
-    /// Gradients have the same bits at every level, for any width of tile.
-    #[test]
-    fn levels_give_the_same_bits(
-        kind in 0usize..5, tying in any_tying(), d in 1usize..6, q in 1usize..20, r in 1usize..20, n in 1usize..200, seed: u64,
-    ) {
-        let likelihood = likelihood(kind, d);
-        let network = Network::ffn(d, likelihood.outputs(), q, r, tying).unwrap();
-        let parameters = start(&network, Stream::new(seed));
-        let samples = samples(likelihood, d, n, Stream::new(seed));
-        let bits = |level| -> Vec<u32> {
-            gradient(&parameters, likelihood, &samples, 8.0, level).iter().map(|g| g.to_bits()).collect()
-        };
-        let levels = Level::available();
-        let first = bits(levels[0]);
-        for level in &levels[1..] {
-            prop_assert_eq!(&bits(*level), &first, "{}", level.name());
-        }
-    }
 
     /// The general kernels are the register kernels with the state in memory.
     #[test]
@@ -183,7 +25,8 @@ proptest! {
     ) {
         let network = Network::ffn(d, 2, q, r, tying).unwrap();
         let p = &Packing::new(&network);
-        let params = &p.pack_parameters(&start(&network, Stream::new(seed)));
+        let start = init::fresh(&network, 0.5, Stream::new(seed));
+        let params = &Program::new(&network, Level::fastest()).pack(&start);
         let draw = |label: &str, n: usize| -> Vec<Lane> {
             let s = Stream::new(seed).child(label);
             Lane::lines((0..n * LANES).map(|i| s.normal(i as u64) as f32))
@@ -202,8 +45,8 @@ proptest! {
         other.a.resize(kept.a.len(), Lane::ZERO);
         other.g.resize(kept.g.len(), Lane::ZERO);
         let mut other_out = out.clone();
-        level.run(general::Forward { p, params, x, out: &mut other_out, z: &mut other.z, h: &mut other.h, keep: true });
-        level.run(general::Backward { p, params, g_out, h: &other.h, a: &mut other.a, g: &mut other.g });
+        general::forward(level, p, params, x, &mut other_out, Some((&mut other.z, &mut other.h)));
+        general::backward(level, p, params, g_out, &other.h, &mut other.a, &mut other.g);
         prop_assert_eq!(out, other_out);
         prop_assert_eq!(kept.z, other.z);
         prop_assert_eq!(kept.h, other.h);

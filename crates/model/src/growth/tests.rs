@@ -8,6 +8,20 @@ fn start(architecture: &Architecture, outputs: usize, tying: Tying, seed: u64) -
     fresh(&network, 1.0, Stream::new(seed))
 }
 
+/// The same with other gains and biases of the layer norms.
+fn moved(parameters: &Parameters, seed: u64) -> Parameters {
+    let network = parameters.network().clone();
+    let mut values = parameters.values().to_vec();
+    for view in &network.layout() {
+        if matches!(view.role, Role::Gain | Role::Shift) {
+            for i in view.range() {
+                values[i] += 0.4 * Stream::new(seed).child("moved").normal(i as u64) as f32;
+            }
+        }
+    }
+    Parameters::new(network, values).unwrap()
+}
+
 /// The largest difference of two functions at a few points.
 fn distance(a: &Parameters, b: &Parameters) -> f64 {
     let points = [[0.0, 0.5, 1.0], [-1.0, 2.0, 0.3], [0.9, -0.1, -2.5]];
@@ -85,6 +99,30 @@ proptest! {
     }
 }
 
+/// Gains and biases are arbitrary; what is left is the stabiliser's doing. Fixed seeds: where a row
+/// has hardly any variance, the stabiliser does more.
+#[test]
+fn deepening_a_transformer_preserves_its_function_up_to_the_stabiliser() {
+    for seed in 0..64 {
+        for (tying, t) in [
+            (Tying::Single, 1),
+            (Tying::Single, 2),
+            (Tying::Single, 5),
+            (Tying::Untied { t: 2 }, 4),
+        ] {
+            let p = moved(&start(&Architecture::transformer(3), 2, tying, seed), seed);
+            let deep = deepen(&p, t, Stream::new(seed)).unwrap();
+            assert_eq!(deep.network().tying(), Tying::Untied { t });
+            let difference = distance(&p, &deep);
+            assert!(
+                difference < 1e-3,
+                "seed {seed}, {tying:?} to {t}: {difference}"
+            );
+            assert_eq!(difference == 0.0, t == 1);
+        }
+    }
+}
+
 #[test]
 fn new_units_are_drawn_as_at_initialisation() {
     let stream = Stream::new(5).child("widening");
@@ -111,22 +149,25 @@ fn new_units_are_drawn_as_at_initialisation() {
 /// 1/T, so each change is about half the one before.
 #[test]
 fn iterating_approaches_a_flow() {
-    let p = start(&Architecture::Ffn, 1, Tying::Single, 3);
-    let at = |t| iterate(&p, t).unwrap();
-    let change = |t| distance(&at(t), &at(2 * t));
-    for t in [64, 128, 256] {
-        let ratio = change(2 * t) / change(t);
-        assert!((0.45..0.55).contains(&ratio), "T = {t}: {ratio}");
+    for architecture in [Architecture::Ffn, Architecture::transformer(3)] {
+        let p = moved(&start(&architecture, 1, Tying::Single, 3), 3);
+        let at = |t| iterate(&p, t).unwrap();
+        let change = |t| distance(&at(t), &at(2 * t));
+        for t in [64, 128, 256] {
+            let ratio = change(2 * t) / change(t);
+            assert!((0.45..0.55).contains(&ratio), "T = {t}: {ratio}");
+        }
+        // Halving and doubling are exact in binary, but for gains near one.
+        for (a, b) in iterate(&at(16), 1).unwrap().values().iter().zip(p.values()) {
+            assert!((a - b).abs() < 1e-5, "{a} {b}");
+        }
     }
-    // Halving and doubling are exact in binary.
-    assert_eq!(iterate(&at(16), 1).unwrap().values(), p.values());
 }
 
 #[test]
 fn impossible_growth_is_refused() {
     let stream = Stream::new(0);
     let of = |tying| start(&Architecture::Ffn, 1, tying, 0);
-    let transformer = start(&Architecture::transformer(3), 1, Tying::Single, 0);
     let (single, looped, untied) = (
         of(Tying::Single),
         of(Tying::Loop { t: 2 }),
@@ -145,15 +186,7 @@ fn impossible_growth_is_refused() {
         Err(GrowthError::Shallower { from: 2, to: 1 })
     );
     assert_eq!(deepen(&looped, 3, stream), Err(GrowthError::DeepenLoop));
-    assert_eq!(
-        deepen(&transformer, 2, stream),
-        Err(GrowthError::DeepenTransformer)
-    );
     assert_eq!(iterate(&untied, 3), Err(GrowthError::IterateUntied));
-    assert_eq!(
-        iterate(&transformer, 2),
-        Err(GrowthError::IterateTransformer)
-    );
     assert!(matches!(iterate(&looped, 0), Err(GrowthError::Shape(_))));
     let good = Normalisation { mean: 0.0, sd: 1.0 };
     for (mean, sd) in [

@@ -126,8 +126,7 @@ fn fitted(
         };
         let spec: serde_json::Value = serde_json::from_str(&stored.spec).unwrap_or_default();
         let bounds: Bounds = serde_json::from_value(spec["bounds"].clone()).unwrap_or_default();
-        let predictor =
-            Predictor::new(&stored.outcome.parameters, bounds).map_err(|e| wrong(e.to_string()))?;
+        let predictor = Predictor::new(&stored.outcome.parameters, bounds);
         let own = density(energy, &predictor.predict(&points));
         let share = 1.0 / entry.values.len() as f64;
         mean.iter_mut().zip(own).for_each(|(m, v)| *m += share * v);

@@ -1,0 +1,202 @@
+//! Sums of outer products over vectors of lanes, in register tiles: what the gradient of
+//! every affine map is. Loops have constant bounds and plain indices, as in the kernels.
+#![allow(clippy::needless_range_loop)]
+
+use loopfit_numerics::lanes::{Kernel, Lane, Level, Simd};
+
+/// Vectors of a width, one after the other.
+#[derive(Clone, Copy)]
+pub(crate) struct Factor<'a> {
+    lines: &'a [Lane],
+    width: usize,
+}
+
+impl<'a> Factor<'a> {
+    pub(crate) fn new(lines: &'a [Lane], width: usize) -> Self {
+        Self { lines, width }
+    }
+}
+
+/// Entry (j, k) of the product goes to line `j * stride + first + k`; with a bias, the
+/// sum of the left factor's entry `j` goes to line `j * stride + bias`.
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    pub(crate) stride: usize,
+    pub(crate) first: usize,
+    pub(crate) bias: usize,
+    pub(crate) has_bias: bool,
+}
+
+impl Target {
+    /// Rows of an affine map of `width` numbers, each followed by its bias.
+    pub(crate) fn affine(width: usize) -> Self {
+        Self {
+            stride: width + 1,
+            first: 0,
+            bias: width,
+            has_bias: true,
+        }
+    }
+
+    /// `W1` and `b1` of hidden units of a state of `q` numbers: unit `j` has its row of `W1`,
+    /// its bias and its column of `W2` one after the other.
+    pub(crate) fn incoming(q: usize) -> Self {
+        Self {
+            stride: 2 * q + 1,
+            first: 0,
+            bias: q,
+            has_bias: true,
+        }
+    }
+
+    /// `W2` of hidden units, laid out as for [`Target::incoming`].
+    pub(crate) fn outgoing(q: usize) -> Self {
+        Self {
+            first: q + 1,
+            has_bias: false,
+            ..Self::incoming(q)
+        }
+    }
+}
+
+/// Splits `0..n` into the fewest parts of at most `most`, sizes differing by at most one.
+fn even_parts(n: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+    let parts = n.div_ceil(most);
+    (0..parts).map(move |i| {
+        let start = i * n / parts;
+        (start, (i + 1) * n / parts - start)
+    })
+}
+
+/// Largest register tile: 6 columns, and so many rows that sums, biases and factors
+/// together stay within 32 registers.
+const MAX_COLUMNS: usize = 6;
+const fn max_rows(columns: usize, bias: bool) -> usize {
+    match (columns, bias) {
+        (1, _) => 12,
+        (2, false) => 12,
+        (2, true) | (3, false) => 8,
+        (3, true) | (4, false) => 6,
+        (4, true) | (5, false) => 5,
+        (5, true) | (6, false) => 4,
+        _ => 3,
+    }
+}
+
+/// `acc += sum over all vectors of left right^T` in tiles.
+pub(crate) fn outer_product(
+    level: Level,
+    acc: &mut [Lane],
+    out: Target,
+    left: Factor,
+    right: Factor,
+) {
+    macro_rules! run_tile {
+        ($at:expr, $bias:expr, $rows_now:expr, $columns_now:expr, $($rows:literal x [$($columns:literal)*])*) => {
+            match ($rows_now, $columns_now, $bias) {
+                $($(
+                    ($rows, $columns, true) =>
+                        level.run(Tile::<$rows, $columns, true> { acc, out, left, right, at: $at }),
+                    ($rows, $columns, false) =>
+                        level.run(Tile::<$rows, $columns, false> { acc, out, left, right, at: $at }),
+                )*)*
+                _ => unreachable!("tile sizes come from even_parts"),
+            }
+        };
+    }
+    for (k, columns) in even_parts(right.width, MAX_COLUMNS) {
+        let bias = k == 0 && out.has_bias;
+        for (j, rows) in even_parts(left.width, max_rows(columns, bias)) {
+            run_tile!((j, k), bias, rows, columns,
+                1 x [1 2 3 4 5 6] 2 x [1 2 3 4 5 6] 3 x [1 2 3 4 5 6] 4 x [1 2 3 4 5 6]
+                5 x [1 2 3 4 5] 6 x [1 2 3 4] 7 x [1 2 3] 8 x [1 2 3]
+                9 x [1 2] 10 x [1 2] 11 x [1 2] 12 x [1 2]);
+        }
+    }
+}
+
+/// Rows `j..j + J` and columns `k..k + K` of the product, `(j, k) = at`.
+struct Tile<'a, const J: usize, const K: usize, const BIAS: bool> {
+    acc: &'a mut [Lane],
+    out: Target,
+    left: Factor<'a>,
+    right: Factor<'a>,
+    at: (usize, usize),
+}
+
+impl<const J: usize, const K: usize, const BIAS: bool> Kernel for Tile<'_, J, K, BIAS> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let Self {
+            acc,
+            out,
+            left,
+            right,
+            at: (j, k),
+        } = self;
+        let zero = s.splat(0.0);
+        let (mut sums, mut biases) = ([[zero; K]; J], [zero; J]);
+        for row in 0..J {
+            let line = (j + row) * out.stride;
+            for column in 0..K {
+                sums[row][column] = s.load(&acc[line + out.first + k + column]);
+            }
+            if BIAS {
+                biases[row] = s.load(&acc[line + out.bias]);
+            }
+        }
+        let vectors = left
+            .lines
+            .chunks_exact(left.width)
+            .zip(right.lines.chunks_exact(right.width));
+        for (left, right) in vectors {
+            let (left, right) = (&left[j..][..J], &right[k..][..K]);
+            let mut columns = [zero; K];
+            for column in 0..K {
+                columns[column] = s.load(&right[column]);
+            }
+            for row in 0..J {
+                let left = s.load(&left[row]);
+                for column in 0..K {
+                    sums[row][column] = s.fma(left, columns[column], sums[row][column]);
+                }
+                if BIAS {
+                    biases[row] = s.add(biases[row], left);
+                }
+            }
+        }
+        for row in 0..J {
+            let line = (j + row) * out.stride;
+            for column in 0..K {
+                s.store(&mut acc[line + out.first + k + column], sums[row][column]);
+            }
+            if BIAS {
+                s.store(&mut acc[line + out.bias], biases[row]);
+            }
+        }
+    }
+}
+
+/// `acc += sum of rows`.
+pub(crate) struct SumRows<'a> {
+    pub(crate) acc: &'a mut [Lane],
+    pub(crate) rows: &'a [Lane],
+}
+
+impl Kernel for SumRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let width = self.acc.len();
+        for (i, acc) in self.acc.iter_mut().enumerate() {
+            let mut sum = s.load(acc);
+            for row in self.rows.chunks_exact(width) {
+                sum = s.add(sum, s.load(&row[i]));
+            }
+            s.store(acc, sum);
+        }
+    }
+}

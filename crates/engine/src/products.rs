@@ -1,0 +1,265 @@
+//! Products of one matrix with many rows of lanes. Rows lie in memory; a tile of four of
+//! them shares each coefficient, and four coefficients share each number of a row.
+//!
+//! Every sum starts where [`Start`] says and adds terms in ascending index, whatever the
+//! tile, so that the bits do not depend on how many rows there are.
+#![allow(clippy::needless_range_loop)]
+
+use loopfit_numerics::lanes::{Kernel, Lane, Simd};
+
+/// Rows that share a coefficient.
+const ROWS: usize = 4;
+/// Outputs that share a number of a row.
+const COLUMNS: usize = 4;
+
+/// A matrix inside the packed coefficients: entry (i, j) lies at `first + i down + j along`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Matrix<'a> {
+    pub(crate) coefficients: &'a [f32],
+    pub(crate) first: usize,
+    pub(crate) down: usize,
+    pub(crate) along: usize,
+}
+
+impl<'a> Matrix<'a> {
+    /// The rows of an affine map of `width` numbers, each followed by its bias.
+    pub(crate) fn affine(coefficients: &'a [f32], width: usize) -> Self {
+        Self {
+            coefficients,
+            first: 0,
+            down: width + 1,
+            along: 1,
+        }
+    }
+
+    /// `W1` of hidden units of a state of `q` numbers: unit `j` has its row of `W1`, its bias
+    /// and its column of `W2` one after the other.
+    pub(crate) fn incoming(units: &'a [f32], q: usize) -> Self {
+        Self {
+            coefficients: units,
+            first: 0,
+            down: 2 * q + 1,
+            along: 1,
+        }
+    }
+
+    /// `W2` of hidden units, laid out as for [`Matrix::incoming`].
+    pub(crate) fn outgoing(units: &'a [f32], q: usize) -> Self {
+        Self {
+            coefficients: units,
+            first: q + 1,
+            down: 1,
+            along: 2 * q + 1,
+        }
+    }
+
+    /// The transposed matrix.
+    pub(crate) fn transposed(self) -> Self {
+        Self {
+            down: self.along,
+            along: self.down,
+            ..self
+        }
+    }
+}
+
+/// A bias inside the packed coefficients: entry `i` lies at `first + i step`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bias<'a> {
+    coefficients: &'a [f32],
+    first: usize,
+    step: usize,
+}
+
+impl<'a> Bias<'a> {
+    /// A bias of its own.
+    pub(crate) fn new(coefficients: &'a [f32]) -> Self {
+        Self {
+            coefficients,
+            first: 0,
+            step: 1,
+        }
+    }
+
+    /// The biases behind the rows of [`Matrix::affine`].
+    pub(crate) fn affine(coefficients: &'a [f32], width: usize) -> Self {
+        Self {
+            coefficients,
+            first: width,
+            step: width + 1,
+        }
+    }
+
+    /// The biases of the hidden units of [`Matrix::incoming`].
+    pub(crate) fn incoming(units: &'a [f32], q: usize) -> Self {
+        Self {
+            coefficients: units,
+            first: q,
+            step: 2 * q + 1,
+        }
+    }
+
+    #[inline(always)]
+    fn at(self, i: usize) -> f32 {
+        self.coefficients[self.first + i * self.step]
+    }
+}
+
+/// What the sum of an output of a row starts from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Start<'a> {
+    /// The same number for all. A sum that starts at -0 leaves its first term as it is.
+    Constant(f32),
+    /// The output's bias.
+    Bias(Bias<'a>),
+    /// The row's own number in another array.
+    Rows(&'a [Lane]),
+    /// The same plus the bias.
+    RowsAndBias(&'a [Lane], Bias<'a>),
+}
+
+/// What becomes of a sum.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Finish<'a> {
+    /// Itself.
+    Sum,
+    /// `ReLU(sum)`.
+    Relu,
+    /// The sum where the row's own number in another array is positive, else zero.
+    Where(&'a [Lane]),
+}
+
+/// `to[row][i] = finish(start + sum_j M[i][j] from[row][j])` for all rows, `width` numbers
+/// in a row of `from` and `height` in one of `to`.
+pub(crate) struct Products<'a> {
+    pub(crate) matrix: Matrix<'a>,
+    pub(crate) start: Start<'a>,
+    pub(crate) finish: Finish<'a>,
+    pub(crate) from: &'a [Lane],
+    pub(crate) width: usize,
+    pub(crate) to: &'a mut [Lane],
+    pub(crate) height: usize,
+}
+
+impl Kernel for Products<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(mut self, s: S) {
+        let rows = self.to.len() / self.height;
+        self.check(rows);
+        let mut row = 0;
+        while row < rows {
+            match rows - row {
+                1 => self.rows::<S, 1>(s, row),
+                2 => self.rows::<S, 2>(s, row),
+                3 => self.rows::<S, 3>(s, row),
+                _ => self.rows::<S, ROWS>(s, row),
+            }
+            row += ROWS;
+        }
+    }
+}
+
+impl Products<'_> {
+    /// What makes the unchecked reads of [`Products::tile`] sound.
+    #[inline(always)]
+    fn check(&self, rows: usize) {
+        let Self {
+            matrix: m,
+            width,
+            height,
+            ..
+        } = *self;
+        assert!(width > 0 && height > 0);
+        assert_eq!(self.from.len(), rows * width, "rows to read");
+        assert_eq!(self.to.len(), rows * height, "rows to write");
+        let last = m.first + (height - 1) * m.down + (width - 1) * m.along;
+        assert!(last < m.coefficients.len(), "the matrix has its entries");
+        if let Start::Rows(rows) | Start::RowsAndBias(rows, _) = self.start {
+            assert_eq!(rows.len(), self.to.len(), "rows to start from");
+        }
+        if let Finish::Where(rows) = self.finish {
+            assert_eq!(rows.len(), self.to.len(), "rows to look at");
+        }
+    }
+
+    /// All outputs of `R` rows.
+    #[inline(always)]
+    fn rows<S: Simd, const R: usize>(&mut self, s: S, row: usize) {
+        let mut i = 0;
+        while i < self.height {
+            match self.height - i {
+                1 => self.tile::<S, R, 1>(s, row, i),
+                2 => self.tile::<S, R, 2>(s, row, i),
+                3 => self.tile::<S, R, 3>(s, row, i),
+                _ => self.tile::<S, R, COLUMNS>(s, row, i),
+            }
+            i += COLUMNS;
+        }
+    }
+
+    /// Outputs `i..i + C` of rows `row..row + R`.
+    #[inline(always)]
+    fn tile<S: Simd, const R: usize, const C: usize>(&mut self, s: S, row: usize, i: usize) {
+        let (m, width, height) = (self.matrix, self.width, self.height);
+        let mut sums = [[s.splat(0.0); C]; R];
+        match self.start {
+            Start::Constant(value) => sums = [[s.splat(value); C]; R],
+            Start::Bias(bias) => {
+                for c in 0..C {
+                    let bias = s.splat(bias.at(i + c));
+                    for r in 0..R {
+                        sums[r][c] = bias;
+                    }
+                }
+            }
+            Start::Rows(rows) => {
+                for r in 0..R {
+                    let rows = &rows[(row + r) * height + i..][..C];
+                    for c in 0..C {
+                        sums[r][c] = s.load(&rows[c]);
+                    }
+                }
+            }
+            Start::RowsAndBias(rows, bias) => {
+                for c in 0..C {
+                    let bias = s.splat(bias.at(i + c));
+                    for r in 0..R {
+                        sums[r][c] = s.add(s.load(&rows[(row + r) * height + i + c]), bias);
+                    }
+                }
+            }
+        }
+        for j in 0..width {
+            let mut x = [s.splat(0.0); R];
+            for r in 0..R {
+                // SAFETY: row + r is a row, j < width; `check` compared the lengths.
+                x[r] = s.load(unsafe { self.from.get_unchecked((row + r) * width + j) });
+            }
+            for c in 0..C {
+                let at = m.first + (i + c) * m.down + j * m.along;
+                // SAFETY: i + c < height, j < width; `check` looked at the last entry.
+                let w = s.splat(unsafe { *m.coefficients.get_unchecked(at) });
+                for r in 0..R {
+                    sums[r][c] = s.fma(w, x[r], sums[r][c]);
+                }
+            }
+        }
+        let zero = s.splat(0.0);
+        for r in 0..R {
+            let at = (row + r) * height + i;
+            let to = &mut self.to[at..][..C];
+            for c in 0..C {
+                let sum = match self.finish {
+                    Finish::Sum => sums[r][c],
+                    Finish::Relu => s.max(zero, sums[r][c]),
+                    Finish::Where(rows) => {
+                        s.select_greater(s.load(&rows[at + c]), zero, sums[r][c], zero)
+                    }
+                };
+                s.store(&mut to[c], sum);
+            }
+        }
+    }
+}

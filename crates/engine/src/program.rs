@@ -1,0 +1,206 @@
+//! A network ready to run: the kernels of its architecture behind one set of calls, and the
+//! order in which they want the coefficients.
+//!
+//! A *strip* is sixteen samples, one per lane. All arrays are strip-major: line
+//! `strip * width + i` holds coordinate `i` of the strip's sixteen samples.
+
+use crate::ffn::{self, Ffn};
+use crate::products::{Bias, Finish, Matrix, Products, Start};
+use crate::transformer::{self, Transformer};
+use loopfit_model::{Architecture, Network, Parameters};
+use loopfit_numerics::lanes::{Lane, Level};
+
+#[cfg(test)]
+mod tests;
+
+/// What the forward pass leaves for the backward pass, for one group of strips.
+#[derive(Debug, Default)]
+pub(crate) struct Activations {
+    ffn: ffn::Activations,
+    transformer: transformer::Activations,
+}
+
+impl Activations {
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        self.ffn.bytes() + self.transformer.bytes()
+    }
+}
+
+/// A network of a fixed shape, ready to run at a level.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    network: Network,
+    level: Level,
+    kernels: Kernels,
+    /// `order[i]` is the place in the model's layout of packed coefficient `i`.
+    order: Vec<usize>,
+}
+
+#[derive(Clone, Debug)]
+enum Kernels {
+    Ffn(Ffn),
+    Transformer(Transformer),
+}
+
+impl Program {
+    pub(crate) fn new(network: &Network, level: Level) -> Self {
+        let (kernels, order) = match network.architecture() {
+            Architecture::Ffn => {
+                let packing = ffn::pack::Packing::new(network);
+                let order = packing.order(network);
+                (Kernels::Ffn(Ffn::new(packing, level)), order)
+            }
+            Architecture::Transformer { partition } => {
+                let packing = transformer::pack::Packing::new(network, partition);
+                let order = packing.order(network);
+                (
+                    Kernels::Transformer(Transformer::new(packing, level)),
+                    order,
+                )
+            }
+        };
+        Self {
+            network: network.clone(),
+            level,
+            kernels,
+            order,
+        }
+    }
+
+    /// Number of coefficients.
+    pub(crate) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Number of inputs.
+    pub(crate) fn d(&self) -> usize {
+        self.network.d()
+    }
+
+    /// The iteration count T.
+    pub(crate) fn iterations(&self) -> usize {
+        self.network.tying().iterations()
+    }
+
+    /// Number of outputs.
+    pub(crate) fn outputs(&self) -> usize {
+        self.network.outputs()
+    }
+
+    /// The coefficients of this network, packed.
+    pub(crate) fn pack(&self, parameters: &Parameters) -> Vec<f32> {
+        let values = parameters.values();
+        self.order.iter().map(|place| values[*place]).collect()
+    }
+
+    /// From the packed order to the model's.
+    pub(crate) fn unpack(&self, packed: &[f32]) -> Vec<f32> {
+        let mut values = vec![0.0; packed.len()];
+        for (value, place) in packed.iter().zip(&self.order) {
+            values[*place] = *value;
+        }
+        values
+    }
+
+    /// Marks the packed coefficients that decide how far an update is from the identity, whose
+    /// learning rate differs.
+    pub(crate) fn outgoing(&self) -> Vec<bool> {
+        let mut outgoing = vec![false; self.len()];
+        for view in &self.network.layout() {
+            if view.role.at_identity().is_some() {
+                outgoing[view.range()].fill(true);
+            }
+        }
+        self.order.iter().map(|place| outgoing[*place]).collect()
+    }
+
+    /// How many of `strips` strips to take at once so that their activations fit the
+    /// cache: a function of the shape alone, since it fixes the order of sums.
+    pub(crate) fn strips_at_once(&self, strips: usize) -> usize {
+        match &self.kernels {
+            Kernels::Ffn(ffn) => ffn.strips_at_once(strips),
+            Kernels::Transformer(transformer) => transformer.strips_at_once(strips),
+        }
+    }
+
+    /// Outputs of samples, before clipping: `x` is `[strip][d]`, `out` is `[strip][C]`.
+    pub(crate) fn predict(&self, params: &[f32], x: &[Lane], out: &mut [Lane]) {
+        match &self.kernels {
+            Kernels::Ffn(ffn) => ffn.predict(params, x, out),
+            Kernels::Transformer(transformer) => transformer.predict(params, x, out),
+        }
+    }
+
+    /// As [`Program::predict`], keeping what [`Program::backward`] needs.
+    pub(crate) fn forward(
+        &self,
+        params: &[f32],
+        x: &[Lane],
+        out: &mut [Lane],
+        kept: &mut Activations,
+    ) {
+        match &self.kernels {
+            Kernels::Ffn(ffn) => ffn.forward(params, x, out, &mut kept.ffn),
+            Kernels::Transformer(transformer) => {
+                transformer.forward(params, x, out, &mut kept.transformer);
+            }
+        }
+    }
+
+    /// Adds the gradient of all coefficients, lane by lane, to `acc`: line `i` of `acc`
+    /// belongs to coefficient `i`. `g_out` is the derivative in the outputs, `[strip][C]`;
+    /// `x` and `kept` are those of the last [`Program::forward`].
+    pub(crate) fn backward(
+        &self,
+        params: &[f32],
+        x: &[Lane],
+        g_out: &[Lane],
+        kept: &mut Activations,
+        acc: &mut [Lane],
+    ) {
+        match &self.kernels {
+            Kernels::Ffn(ffn) => ffn.backward(params, x, g_out, &mut kept.ffn, acc),
+            Kernels::Transformer(transformer) => {
+                transformer.backward(params, x, g_out, &mut kept.transformer, acc);
+            }
+        }
+    }
+
+    /// The states `[t][strip][numbers]` of the last [`Program::forward`], from the input
+    /// function's to the last.
+    pub(crate) fn states<'a>(&self, kept: &'a Activations) -> &'a [Lane] {
+        match &self.kernels {
+            Kernels::Ffn(_) => kept.ffn.states(),
+            Kernels::Transformer(_) => kept.transformer.states(),
+        }
+    }
+
+    /// Numbers in a state: `q`, or `Nq` of a Transformer.
+    pub(crate) fn state_len(&self) -> usize {
+        // The output function is affine on the state.
+        self.output_len() / self.outputs() - 1
+    }
+
+    fn output_len(&self) -> usize {
+        let layout = self.network.layout();
+        let part = |name| layout.get(name).map_or(0, |view| view.size());
+        part("output.weight") + part("output.bias")
+    }
+
+    /// The output function at states `[strip][numbers]`, before clipping.
+    pub(crate) fn output(&self, params: &[f32], states: &[Lane], out: &mut [Lane]) {
+        let width = self.state_len();
+        // Both architectures pack the output function last.
+        let rows = &params[params.len() - self.output_len()..];
+        self.level.run(Products {
+            matrix: Matrix::affine(rows, width),
+            start: Start::Bias(Bias::affine(rows, width)),
+            finish: Finish::Sum,
+            from: states,
+            width,
+            to: out,
+            height: self.outputs(),
+        });
+    }
+}

@@ -1,0 +1,253 @@
+//! Unmasked softmax attention of one head, every sample its own tokens.
+//!
+//! All products are between numbers of the same sample, so that both factors are rows of
+//! lanes; tiles of up to four by four of them share what they load.
+#![allow(clippy::needless_range_loop)]
+
+use loopfit_numerics::lanes::{Kernel, Lane, Simd};
+
+/// Rows and columns of a tile.
+const TILE: usize = 4;
+
+/// Attention of all strips: weights `p` (`[strip][N][N]`) and averages `o` (`[strip][N][q]`) from
+/// the rows `qkv` (`[strip][N][3q]`: query, key, value).
+///
+/// # Formula
+/// `p_ij = softmax_j(<query_i, key_j> / sqrt(q))`, `o_i = sum_j p_ij value_j`.
+pub(super) struct Attention<'a> {
+    pub(super) n: usize,
+    pub(super) q: usize,
+    pub(super) qkv: &'a [Lane],
+    pub(super) p: &'a mut [Lane],
+    pub(super) o: &'a mut [Lane],
+}
+
+impl Kernel for Attention<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let (n, q) = (self.n, self.q);
+        let scale = s.splat(1.0 / (q as f32).sqrt());
+        let strips = self
+            .qkv
+            .chunks_exact(n * 3 * q)
+            .zip(self.p.chunks_exact_mut(n * n))
+            .zip(self.o.chunks_exact_mut(n * q));
+        for ((qkv, p), o) in strips {
+            let [query, key, value] = projections(qkv, q);
+            products(s, [n, n, q], query, key, p, n);
+            for row in p.chunks_exact_mut(n) {
+                softmax(s, row, scale);
+            }
+            let weights = Factor::rows(p, n);
+            products(s, [n, q, n], weights, value.transposed(), o, q);
+        }
+    }
+}
+
+/// From the gradient of the averages `o` to that of the rows `qkv`.
+///
+/// # Formula
+/// `g_value_j = sum_i p_ij g_o_i`; with `g_p_ij = <g_o_i, value_j>` the logits have
+/// `g_ij = p_ij (g_p_ij - sum_k p_ik g_p_ik) / sqrt(q)`; `g_query_i = sum_j g_ij key_j`,
+/// `g_key_j = sum_i g_ij query_i`.
+pub(super) struct AttentionBackward<'a> {
+    pub(super) n: usize,
+    pub(super) q: usize,
+    pub(super) qkv: &'a [Lane],
+    pub(super) p: &'a [Lane],
+    pub(super) g_o: &'a [Lane],
+    pub(super) g_qkv: &'a mut [Lane],
+    /// Room for `N x N` lines.
+    pub(super) g_logits: &'a mut [Lane],
+}
+
+impl Kernel for AttentionBackward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let (n, q) = (self.n, self.q);
+        let scale = s.splat(1.0 / (q as f32).sqrt());
+        let g_logits = &mut self.g_logits[..n * n];
+        let strips = self
+            .qkv
+            .chunks_exact(n * 3 * q)
+            .zip(self.p.chunks_exact(n * n))
+            .zip(self.g_o.chunks_exact(n * q))
+            .zip(self.g_qkv.chunks_exact_mut(n * 3 * q));
+        for (((qkv, p), g_o), g_qkv) in strips {
+            let [query, key, value] = projections(qkv, q);
+            let (weights, g_o) = (Factor::rows(p, n), Factor::rows(g_o, q));
+            let to = &mut g_qkv[2 * q..];
+            products(
+                s,
+                [n, q, n],
+                weights.transposed(),
+                g_o.transposed(),
+                to,
+                3 * q,
+            );
+            products(s, [n, n, q], g_o, value, g_logits, n);
+            for (g, p) in g_logits.chunks_exact_mut(n).zip(p.chunks_exact(n)) {
+                softmax_backward(s, g, p, scale);
+            }
+            let g = Factor::rows(g_logits, n);
+            products(s, [n, q, n], g, key.transposed(), g_qkv, 3 * q);
+            let to = &mut g_qkv[q..];
+            products(s, [n, q, n], g.transposed(), query.transposed(), to, 3 * q);
+        }
+    }
+}
+
+/// `row = softmax(scale row)`, safe from overflow.
+#[inline(always)]
+pub(super) fn softmax<S: Simd>(s: S, row: &mut [Lane], scale: S::V) {
+    let mut largest = s.load(&row[0]);
+    for logit in &row[1..] {
+        largest = s.max(s.load(logit), largest);
+    }
+    let mut sum = s.splat(0.0);
+    for logit in &mut *row {
+        let e = s.exp(s.mul(scale, s.sub(s.load(logit), largest)));
+        sum = s.add(sum, e);
+        s.store(logit, e);
+    }
+    let share = s.div(s.splat(1.0), sum);
+    for e in row {
+        let weight = s.mul(share, s.load(e));
+        s.store(e, weight);
+    }
+}
+
+/// From the gradient `g` of the weights `p` of a row to that of its unscaled logits, in place.
+#[inline(always)]
+fn softmax_backward<S: Simd>(s: S, g: &mut [Lane], p: &[Lane], scale: S::V) {
+    let mut mean = s.splat(0.0);
+    for (g, p) in g.iter().zip(p) {
+        mean = s.fma(s.load(p), s.load(g), mean);
+    }
+    for (g, p) in g.iter_mut().zip(p) {
+        let deviation = s.sub(s.load(g), mean);
+        s.store(g, s.mul(s.mul(scale, s.load(p)), deviation));
+    }
+}
+
+/// Query, key and value of a strip's tokens.
+#[inline(always)]
+fn projections(qkv: &[Lane], q: usize) -> [Factor<'_>; 3] {
+    [0, 1, 2].map(|part| Factor {
+        lines: &qkv[part * q..],
+        down: 3 * q,
+        along: 1,
+    })
+}
+
+/// A matrix of lanes: entry (i, k) is line `i down + k along`.
+#[derive(Clone, Copy)]
+struct Factor<'a> {
+    lines: &'a [Lane],
+    down: usize,
+    along: usize,
+}
+
+impl<'a> Factor<'a> {
+    #[inline(always)]
+    fn rows(lines: &'a [Lane], width: usize) -> Self {
+        Self {
+            lines,
+            down: width,
+            along: 1,
+        }
+    }
+
+    #[inline(always)]
+    fn transposed(self) -> Self {
+        Self {
+            down: self.along,
+            along: self.down,
+            ..self
+        }
+    }
+}
+
+/// `to[i][j] = sum_k a[i][k] b[j][k]` for `i < rows`, `j < columns`, `k < depth`; entry (i, j)
+/// goes to line `i stride + j`.
+#[inline(always)]
+fn products<S: Simd>(
+    s: S,
+    [rows, columns, depth]: [usize; 3],
+    a: Factor<'_>,
+    b: Factor<'_>,
+    to: &mut [Lane],
+    stride: usize,
+) {
+    // What makes the unchecked reads of `tile` sound.
+    let last = |f: Factor<'_>, i: usize| (i - 1) * f.down + (depth - 1) * f.along;
+    assert!(rows > 0 && columns > 0 && depth > 0);
+    assert!(last(a, rows) < a.lines.len() && last(b, columns) < b.lines.len());
+    let mut i = 0;
+    while i < rows {
+        let mut j = 0;
+        while j < columns {
+            let at = (i, j);
+            match (rows - i, columns - j) {
+                (1, 1) => tile::<S, 1, 1>(s, at, depth, a, b, to, stride),
+                (1, 2) => tile::<S, 1, 2>(s, at, depth, a, b, to, stride),
+                (1, 3) => tile::<S, 1, 3>(s, at, depth, a, b, to, stride),
+                (1, _) => tile::<S, 1, TILE>(s, at, depth, a, b, to, stride),
+                (2, 1) => tile::<S, 2, 1>(s, at, depth, a, b, to, stride),
+                (2, 2) => tile::<S, 2, 2>(s, at, depth, a, b, to, stride),
+                (2, 3) => tile::<S, 2, 3>(s, at, depth, a, b, to, stride),
+                (2, _) => tile::<S, 2, TILE>(s, at, depth, a, b, to, stride),
+                (3, 1) => tile::<S, 3, 1>(s, at, depth, a, b, to, stride),
+                (3, 2) => tile::<S, 3, 2>(s, at, depth, a, b, to, stride),
+                (3, 3) => tile::<S, 3, 3>(s, at, depth, a, b, to, stride),
+                (3, _) => tile::<S, 3, TILE>(s, at, depth, a, b, to, stride),
+                (_, 1) => tile::<S, TILE, 1>(s, at, depth, a, b, to, stride),
+                (_, 2) => tile::<S, TILE, 2>(s, at, depth, a, b, to, stride),
+                (_, 3) => tile::<S, TILE, 3>(s, at, depth, a, b, to, stride),
+                _ => tile::<S, TILE, TILE>(s, at, depth, a, b, to, stride),
+            }
+            j += TILE;
+        }
+        i += TILE;
+    }
+}
+
+/// Entries `(i..i + R, j..j + C)` of the product, `(i, j) = at`.
+#[inline(always)]
+fn tile<S: Simd, const R: usize, const C: usize>(
+    s: S,
+    (i, j): (usize, usize),
+    depth: usize,
+    a: Factor<'_>,
+    b: Factor<'_>,
+    to: &mut [Lane],
+    stride: usize,
+) {
+    let mut sums = [[s.splat(0.0); C]; R];
+    for k in 0..depth {
+        let mut right = [s.splat(0.0); C];
+        for c in 0..C {
+            let at = (j + c) * b.down + k * b.along;
+            // SAFETY: j + c < columns, k < depth; `products` looked at the last entry.
+            right[c] = s.load(unsafe { b.lines.get_unchecked(at) });
+        }
+        for r in 0..R {
+            let at = (i + r) * a.down + k * a.along;
+            // SAFETY: as above, with i + r < rows.
+            let left = s.load(unsafe { a.lines.get_unchecked(at) });
+            for c in 0..C {
+                sums[r][c] = s.fma(left, right[c], sums[r][c]);
+            }
+        }
+    }
+    for r in 0..R {
+        let to = &mut to[(i + r) * stride + j..][..C];
+        for c in 0..C {
+            s.store(&mut to[c], sums[r][c]);
+        }
+    }
+}
