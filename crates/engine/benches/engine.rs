@@ -221,7 +221,7 @@ impl Measured {
         let rows: Vec<f32> = (0..PREDICTED_ROWS * network.d())
             .map(|i| Stream::new(2).uniform(i as u64) as f32)
             .collect();
-        let predictor = Predictor::new(&case.start, *bounds).expect("a residual FFN");
+        let predictor = Predictor::new(&case.start, *bounds);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(1)
             .build()
@@ -229,7 +229,7 @@ impl Measured {
         let batch_seconds =
             pool.install(|| fastest(|| drop(black_box(predictor.predict(black_box(&rows))))));
 
-        let mut row_predictor = RowPredictor::new(&case.start, *bounds).expect("a residual FFN");
+        let mut row_predictor = RowPredictor::new(&case.start, *bounds);
         let mut out = vec![0.0; network.outputs()];
         let calls = 20_000;
         let row_seconds = fastest(|| {

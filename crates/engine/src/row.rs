@@ -22,7 +22,7 @@ pub struct RowPredictor {
 #[derive(Clone, Debug)]
 enum Kernels {
     Ffn(ffn::RowPredictor),
-    Transformer(transformer::RowPredictor),
+    Transformer(Box<transformer::RowPredictor>),
 }
 
 impl RowPredictor {
@@ -37,7 +37,8 @@ impl RowPredictor {
             }
             Architecture::Transformer { partition } => {
                 let packing = transformer::pack::Packing::new(network, partition);
-                Kernels::Transformer(transformer::RowPredictor::new(packing, level, packed))
+                let predictor = transformer::RowPredictor::new(packing, level, packed);
+                Kernels::Transformer(Box::new(predictor))
             }
         };
         Self {

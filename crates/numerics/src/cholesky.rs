@@ -3,6 +3,8 @@
 
 use crate::lanes::{Kernel, Level, Simd};
 
+/// Rows that are taken off the rows below in one go.
+const PANEL: usize = 8;
 /// Partial sums of a dot product.
 const PARTS: usize = 16;
 
@@ -65,22 +67,29 @@ impl Kernel for Factor<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> bool {
         let n = self.n;
-        for k in 0..n {
-            let (done, below) = self.rows.split_at_mut((k + 1) * n);
-            let row = &mut done[k * n + k..];
-            let pivot = row[0].sqrt();
-            // Also false for NaN.
-            if !(pivot > 0.0 && pivot.is_finite()) {
-                return false;
+        for first in (0..n).step_by(PANEL) {
+            let end = n.min(first + PANEL);
+            let (done, below) = self.rows.split_at_mut(end * n);
+            let panel = &mut done[first * n..];
+            for k in first..end {
+                let (row, rest) = panel[(k - first) * n..].split_at_mut(n);
+                let pivot = row[k].sqrt();
+                // Also false for NaN.
+                if !(pivot > 0.0 && pivot.is_finite()) {
+                    return false;
+                }
+                let scale = 1.0 / pivot;
+                row[k] = pivot;
+                for u in &mut row[k + 1..] {
+                    *u *= scale;
+                }
+                for (i, to) in (k + 1..end).zip(rest.chunks_exact_mut(n)) {
+                    subtract(&mut to[i..], row[i], &row[i..]);
+                }
             }
-            let scale = 1.0 / pivot;
-            row[0] = pivot;
-            for u in &mut row[1..] {
-                *u *= scale;
-            }
-            for (i, to) in (k + 1..n).zip(below.chunks_exact_mut(n)) {
-                let from = &row[i - k..];
-                subtract(&mut to[i..], from[0], from);
+            // Below the last panel, which may be shorter, there is nothing.
+            for (i, to) in (end..n).zip(below.chunks_exact_mut(n)) {
+                subtract_panel(&mut to[i..], panel, n, i);
             }
         }
         true
@@ -117,6 +126,21 @@ impl Kernel for Solve<'_> {
 fn subtract(to: &mut [f64], factor: f64, from: &[f64]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to -= factor * from;
+    }
+}
+
+/// `to -= row[i] * row[i..]` for the rows of a panel in turn, reading and writing `to` once.
+#[inline(always)]
+fn subtract_panel(to: &mut [f64], panel: &[f64], n: usize, i: usize) {
+    let row = |k: usize| &panel[k * n + i..][..to.len()];
+    let rows: [&[f64]; PANEL] = std::array::from_fn(row);
+    let factors = rows.map(|row| row[0]);
+    for (j, to) in to.iter_mut().enumerate() {
+        let mut value = *to;
+        for k in 0..PANEL {
+            value -= factors[k] * rows[k][j];
+        }
+        *to = value;
     }
 }
 

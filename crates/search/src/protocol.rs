@@ -2,8 +2,10 @@
 
 use crate::SearchError;
 use crate::replication::Problem;
-use loopfit_engine::{Adam, Optimiser, Scoring, Stage, Start, WeightDecay};
-use loopfit_model::{Budget, Method, Network, Tying};
+use loopfit_engine::{
+    Adam, MAX_SCORING_COEFFICIENTS, Optimiser, Scoring, Stage, Start, WeightDecay,
+};
+use loopfit_model::{Architecture, Budget, Method, Network, Tying};
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
 use serde::{Deserialize, Serialize};
@@ -262,7 +264,8 @@ impl BatchRule {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScoringRanges {
-    /// Networks of at most so many numbers are trained with it; 0 turns it off.
+    /// FFNs of at most so many numbers, and Transformers of twice as many, are trained with it;
+    /// 0 turns it off.
     pub up_to: usize,
     /// Initial learning rate.
     pub learning_rate: LogRange,
@@ -290,6 +293,20 @@ impl Default for ScoringRanges {
             memory: scoring.memory,
             refresh: scoring.refresh,
         }
+    }
+}
+
+impl ScoringRanges {
+    /// Whether a network is trained with it. First-order steps train a Transformer so much worse
+    /// that the second order pays for one of twice the size.
+    fn takes(&self, network: &Network) -> bool {
+        let up_to = match network.architecture() {
+            Architecture::Ffn => self.up_to,
+            Architecture::Transformer { .. } => {
+                self.up_to.saturating_mul(2).min(MAX_SCORING_COEFFICIENTS)
+            }
+        };
+        network.count() <= up_to
     }
 }
 
@@ -475,7 +492,7 @@ impl Protocol {
         } else {
             WeightDecay::Coupled(decay)
         };
-        let (optimiser, learning_rate, final_rate) = if network.count() <= self.scoring.up_to {
+        let (optimiser, learning_rate, final_rate) = if self.scoring.takes(network) {
             let s = &self.scoring;
             let scoring = Scoring {
                 damping: s.damping.at(draw.damping),

@@ -19,8 +19,12 @@ impl RowPredictor {
         let lines = packing.n.div_ceil(LANES);
         let mut kept = Activations::default();
         kept.reserve(&packing, lines, 1);
+        let transformer = Transformer {
+            lanes: Lanes::Tokens,
+            ..Transformer::new(packing, level)
+        };
         Self {
-            transformer: Transformer::new(packing, level),
+            transformer,
             params,
             kept,
             lines,
@@ -49,7 +53,7 @@ impl RowPredictor {
         for t in 0..p.iterations {
             let block = p.block_at(t);
             let (transformer, kept) = (&self.transformer, &mut self.kept);
-            transformer.block(&block, &self.params, Lanes::Tokens, self.lines, kept, 0, 0);
+            transformer.block(&block, &self.params, self.lines, kept, 0, 0);
         }
         let rows = self.params[p.output()].chunks_exact(p.state() + 1);
         for (row, out) in rows.zip(out) {

@@ -1,0 +1,209 @@
+//! Backward pass: gradients of states and of all coefficients, iteration after iteration.
+
+use super::attention::AttentionBackward;
+use super::norm::NormBackward;
+use super::pack::{Block, Packing};
+use super::{Activations, Normed, Scratch, Transformer, part};
+use crate::outer::{Factor, SumRows, Target, outer_product};
+use crate::products::{Finish, Matrix, Products, Start};
+use loopfit_numerics::lanes::{Kernel, Lane, Simd};
+use std::ops::Range;
+
+impl Transformer {
+    /// As [`crate::program::Program::backward`].
+    pub(crate) fn backward(
+        &self,
+        params: &[f32],
+        x: &[Lane],
+        g_out: &[Lane],
+        kept: &mut Activations,
+        acc: &mut [Lane],
+    ) {
+        let p = &self.packing;
+        let strips = x.len() / p.d;
+        assert_eq!(acc.len(), p.len(), "accumulators");
+        assert_eq!(g_out.len(), strips * p.outputs, "gradients of the outputs");
+        let rows = strips * p.n;
+        let scratch = &mut kept.scratch;
+        scratch.g.resize(rows * p.q, Lane::ZERO);
+        scratch.g_o.resize(rows * p.q, Lane::ZERO);
+        scratch.a.resize(rows * p.r, Lane::ZERO);
+        scratch.g_qkv.resize(rows * 3 * p.q, Lane::ZERO);
+        scratch.g_logits.resize(p.n * p.n, Lane::ZERO);
+        let output = p.output();
+        self.level.run(Products {
+            matrix: Matrix::affine(&params[output.clone()], p.state()).transposed(),
+            start: Start::Constant(0.0),
+            finish: Finish::Sum,
+            from: g_out,
+            width: p.outputs,
+            to: &mut scratch.g[..],
+            height: p.state(),
+        });
+        outer_product(
+            self.level,
+            &mut acc[output],
+            Target::affine(p.state()),
+            Factor::new(g_out, p.outputs),
+            Factor::new(part(&kept.s, p.iterations, rows * p.q), p.state()),
+        );
+        for t in (0..p.iterations).rev() {
+            self.block_backward(&p.block_at(t), params, rows, kept, t, acc);
+        }
+        self.level.run(TokensBackward {
+            p,
+            x,
+            g: &kept.scratch.g,
+            acc,
+        });
+    }
+
+    /// Iteration `t` back: `scratch.g` is the gradient of the state after it, then of the one
+    /// before.
+    fn block_backward(
+        &self,
+        block: &Block,
+        params: &[f32],
+        rows: usize,
+        kept: &mut Activations,
+        t: usize,
+        acc: &mut [Lane],
+    ) {
+        let Packing { q, r, n, .. } = self.packing;
+        let level = self.level;
+        let Scratch {
+            u,
+            g,
+            g_o,
+            a,
+            g_qkv,
+            g_logits,
+        } = &mut kept.scratch;
+        let u = &mut u[..rows * q];
+        let mut norm = |gain: &Range<usize>, normed: &Normed, g: &mut [Lane]| {
+            // Gain and bias are neighbours.
+            let (acc_gain, acc_bias) = acc[gain.start..gain.end + q].split_at_mut(q);
+            level.run(NormBackward {
+                gain: &params[gain.clone()],
+                hat: part(&normed.hat, t, rows * q),
+                inverse: part(&normed.inverse, t, rows),
+                g,
+                acc_gain,
+                acc_bias,
+            });
+        };
+        norm(&block.gain2, &kept.norm2, g);
+        let (h, y) = (part(&kept.h, t, rows * r), part(&kept.y, t, rows * q));
+        let units = &params[block.units.clone()];
+        level.run(Products {
+            matrix: Matrix::outgoing(units, q).transposed(),
+            start: Start::Constant(0.0),
+            finish: Finish::Where(h),
+            from: g,
+            width: q,
+            to: a,
+            height: r,
+        });
+        level.run(Products {
+            matrix: Matrix::incoming(units, q).transposed(),
+            start: Start::Rows(g),
+            finish: Finish::Sum,
+            from: a,
+            width: r,
+            to: u,
+            height: q,
+        });
+        norm(&block.gain1, &kept.norm1, u);
+        let out = &params[block.out.clone()];
+        level.run(Products {
+            matrix: Matrix::affine(out, q).transposed(),
+            start: Start::Constant(0.0),
+            finish: Finish::Sum,
+            from: u,
+            width: q,
+            to: g_o,
+            height: q,
+        });
+        level.run(AttentionBackward {
+            n,
+            q,
+            qkv: part(&kept.qkv, t, rows * 3 * q),
+            p: part(&kept.p, t, rows * n),
+            g_o,
+            g_qkv,
+            g_logits,
+        });
+        let add = |acc: &mut [Lane], target, left: &[Lane], rows, right: &[Lane]| {
+            let (left, right) = (Factor::new(left, rows), Factor::new(right, q));
+            outer_product(level, acc, target, left, right);
+        };
+        let acc_units = &mut acc[block.units.clone()];
+        add(acc_units, Target::outgoing(q), h, r, g);
+        add(acc_units, Target::incoming(q), a, r, y);
+        level.run(SumRows {
+            acc: &mut acc[block.b2.clone()],
+            rows: g,
+        });
+        let o = part(&kept.o, t, rows * q);
+        add(&mut acc[block.out.clone()], Target::affine(q), u, q, o);
+        let s = part(&kept.s, t, rows * q);
+        add(
+            &mut acc[block.qkv.clone()],
+            Target::affine(q),
+            g_qkv,
+            3 * q,
+            s,
+        );
+        level.run(Products {
+            matrix: Matrix::affine(&params[block.qkv.clone()], q).transposed(),
+            start: Start::Rows(u),
+            finish: Finish::Sum,
+            from: g_qkv,
+            width: 3 * q,
+            to: g,
+            height: q,
+        });
+    }
+}
+
+/// Adds the gradients of the input function's coefficients from that of the first state.
+struct TokensBackward<'a> {
+    p: &'a Packing,
+    x: &'a [Lane],
+    g: &'a [Lane],
+    acc: &'a mut [Lane],
+}
+
+impl Kernel for TokensBackward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let p = self.p;
+        let strips = self.x.chunks_exact(p.d).zip(self.g.chunks_exact(p.state()));
+        for (x, g) in strips {
+            let (data, constant) = g.split_at(p.partition.len() * p.q);
+            let (acc_data, acc_constant) =
+                self.acc[..p.constants().end].split_at_mut(p.constants().start);
+            let mut rows = acc_data;
+            for (token, inputs) in data.chunks_exact(p.q).zip(&p.partition) {
+                for g in token {
+                    let (row, rest) = rows.split_at_mut(inputs.len() + 1);
+                    let g = s.load(g);
+                    for (acc, input) in row.iter_mut().zip(inputs) {
+                        let sum = s.fma(g, s.load(&x[*input]), s.load(acc));
+                        s.store(acc, sum);
+                    }
+                    let bias = &mut row[inputs.len()];
+                    let sum = s.add(s.load(bias), g);
+                    s.store(bias, sum);
+                    rows = rest;
+                }
+            }
+            for (acc, g) in acc_constant.iter_mut().zip(constant) {
+                let sum = s.add(s.load(acc), s.load(g));
+                s.store(acc, sum);
+            }
+        }
+    }
+}
