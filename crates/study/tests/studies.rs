@@ -2,6 +2,7 @@
 //! test data.
 
 use loopfit_engine::{Control, Engine};
+use loopfit_model::Architecture;
 use loopfit_study::progress::Progress;
 use loopfit_study::protocol::{Named, Study};
 use loopfit_study::run::Prepared;
@@ -253,6 +254,96 @@ fn other_data_are_refused() {
     assert!(mixed.to_string().contains("data/own"), "{mixed}");
 }
 
+/// The same Transformer in a continuation, whose blocks grow, and in a shortlist.
+#[test]
+fn a_case_is_a_transformer_in_every_way_of_fitting() {
+    let head = "
+title = \"Transformers\"
+seeds = { first = 1, count = 1 }
+[[cases]]
+name = \"bumps\"
+data = \"sim:bumps\"
+architecture = \"transformer\"
+tokens = \"all\"
+";
+    // Table 1 by hand: d = 2, N = 4, q = 3 gives 94 + 7r, and 31 + 2(63 + 7r) with two blocks.
+    let path = "
+shapes = { single = 3, loop = [3, 4], untied = [3, 2] }
+[continuation]
+stages = [
+    { train = 96, valid = 64, budget = 120, updates = 20, at = 120 },
+    { train = 128, valid = 64, budget = 200, updates = 20, at = 200 },
+]
+";
+    let shortlist = "
+budget = 200
+train = 96
+valid = 64
+[shortlist.single]
+q = [3]
+[shortlist.loop]
+q = [3]
+t = [4]
+[shortlist.untied]
+q = [3]
+t = [2]
+[shortlist.development]
+seeds = { first = 9, count = 1 }
+warm = 10
+refine = 10
+keep = 1
+[shortlist.confirmation]
+warm = 10
+refine = 10
+";
+    let directory = tempfile::tempdir().unwrap();
+    for (name, tail, expected) in [
+        (
+            "path",
+            path,
+            vec![
+                ("single", [3, 3, 1]),
+                ("loop", [3, 3, 4]),
+                ("untied", [3, 3, 1]),
+                ("single", [3, 15, 1]),
+                ("loop", [3, 15, 4]),
+                ("untied", [3, 3, 2]),
+            ],
+        ),
+        (
+            "shortlist",
+            shortlist,
+            vec![
+                ("single", [3, 15, 1]),
+                ("loop", [3, 15, 4]),
+                ("untied", [3, 3, 2]),
+            ],
+        ),
+    ] {
+        let study = Study::parse(name, &format!("{head}{tail}")).unwrap();
+        let named = Named::new(name, study);
+        let out = directory.path().join(name);
+        run(&named, &out, Shard::WHOLE, 2).unwrap();
+        let found = results::read(&Store::open(&out).unwrap(), &named).unwrap();
+        let shapes: Vec<(&str, [usize; 3])> = found
+            .points
+            .iter()
+            .flat_map(|point| &point.entries)
+            .map(|entry| {
+                let network = entry.values[0].network.as_ref().unwrap();
+                let all = Architecture::Transformer {
+                    partition: vec![vec![0, 1]],
+                };
+                assert_eq!(*network.architecture(), all, "{name}");
+                assert!(entry.values[0].value.is_finite());
+                let t = network.tying().iterations();
+                (entry.key.as_str(), [network.q(), network.r(), t])
+            })
+            .collect();
+        assert_eq!(shapes, expected, "{name}");
+    }
+}
+
 /// Every kind of study has a report with its tables and figures, complete or not.
 #[test]
 fn reports_are_written_from_any_state() {
@@ -264,6 +355,7 @@ fn reports_are_written_from_any_state() {
         "ebm",
         "beyond-simulations",
         "separation",
+        "transformer-simulations",
     ] {
         let named = quick(name);
         let out = directory.path().join(name);

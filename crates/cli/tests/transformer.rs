@@ -1,0 +1,137 @@
+//! The second architecture from outside: fitted, compared, shown and used.
+
+mod common;
+use common::{Place, regression_csv};
+use serde_json::{Value, json};
+
+const SMALL: &str = "--train 256 --valid 128 --updates 640";
+
+fn keys(methods: &Value, key: &str) -> Vec<String> {
+    let methods = methods.as_array().unwrap().iter();
+    let mut keys: Vec<String> = methods
+        .map(|m| m[key].as_str().unwrap().to_string())
+        .collect();
+    keys.sort();
+    keys
+}
+
+/// A table with one column of categories: five inputs, of which two tokens read three and two.
+#[test]
+fn a_table_from_fit_to_predictions() {
+    let place = Place::new();
+    place.write("data.csv", regression_csv(240));
+    let fit = place.json(
+        "fit data.csv --target y --budget 150 --arch transformer --tokens 0,1/2,3,4 --updates 3200 -o m.safetensors",
+    );
+    assert_eq!(fit["arch"], "transformer");
+    assert_eq!(keys(&fit["methods"], "arch"), ["transformer"; 3]);
+    assert_eq!(
+        keys(&fit["methods"], "method"),
+        ["loop", "single", "untied"]
+    );
+    for method in fit["methods"].as_array().unwrap() {
+        assert!(method["count"].as_u64().unwrap() <= 150, "{method}");
+    }
+    let show = place.json("show m.safetensors");
+    assert_eq!(
+        show["network"]["architecture"],
+        json!({ "kind": "transformer", "partition": [[0, 1], [2, 3, 4]] })
+    );
+    let text = place.ok("show m.safetensors");
+    let tokens = "a, b | kind=blue, kind=green, kind=red | controller | 2 references";
+    assert!(text.contains(tokens), "{text}");
+
+    let score = place.json("score m.safetensors data.csv");
+    assert!(score["also"]["R2"].as_f64().unwrap() > 0.9, "{score}");
+    let one = place.ok("predict m.safetensors data.csv --threads 1");
+    assert_eq!(one, place.ok("predict m.safetensors data.csv --threads 8"));
+    assert_eq!(one.lines().count(), 241);
+}
+
+/// Both architectures under one cap: the FFN's models are those that it finds alone.
+#[test]
+fn architectures_compete_without_disturbing_each_other() {
+    let place = Place::new();
+    let of = |arch: &str| {
+        place.json(&format!(
+            "fit sim:recurrence --budget 128 --arch {arch} {SMALL}"
+        ))
+    };
+    let any = of("any");
+    let methods = any["methods"].as_array().unwrap();
+    assert_eq!(methods.len(), 6);
+    for arch in ["ffn", "transformer"] {
+        let alone = of(arch);
+        for method in alone["methods"].as_array().unwrap() {
+            let same = |m: &&Value| m["method"] == method["method"] && m["arch"] == arch;
+            let found = methods.iter().find(same).unwrap();
+            for key in ["q", "r", "t", "validation", "test", "updates"] {
+                assert_eq!(found[key], method[key], "{arch} {key}");
+            }
+        }
+    }
+    // Selected by validation, whatever the architecture.
+    let losses = methods.iter().map(|m| m["validation"].as_f64().unwrap());
+    let best = losses.fold(f64::INFINITY, f64::min);
+    assert_eq!(methods[0]["validation"].as_f64(), Some(best));
+    assert_eq!(
+        (&any["selected"], &any["arch"]),
+        (&methods[0]["method"], &methods[0]["arch"])
+    );
+}
+
+#[test]
+fn comparisons_pair_the_loops() {
+    let place = Place::new();
+    let compare = format!("compare sim:bumps --budget 128 --seeds 2 {SMALL}");
+    let alone = place.json(&format!("{compare} --arch transformer --tokens all"));
+    let names = [
+        "single-transformer",
+        "loop-transformer",
+        "untied-transformer",
+    ];
+    for name in names {
+        assert_eq!(
+            alone["methods"][name]["values"].as_array().unwrap().len(),
+            2
+        );
+    }
+    let paired: Vec<&String> = alone["paired"].as_object().unwrap().keys().collect();
+    assert_eq!(
+        paired,
+        [
+            "loop-transformer_minus_single-transformer",
+            "loop-transformer_minus_untied-transformer"
+        ]
+    );
+    let any = place.json(&format!("{compare} --arch any --tokens all --report out"));
+    assert_eq!(any["methods"].as_object().unwrap().len(), 6);
+    for name in names {
+        assert_eq!(any["methods"][name], {
+            // Wins are over all that compete.
+            let mut own = alone["methods"][name].clone();
+            own["wins"] = any["methods"][name]["wins"].clone();
+            own
+        });
+    }
+    assert!(any["paired"]["loop_minus_loop-transformer"].is_object());
+    let svg = String::from_utf8(place.read("out/comparison.svg")).unwrap();
+    for class in ["c0", "c1", "c2", "c3", "c4", "c5"] {
+        assert!(svg.contains(&format!("<g class=\"{class}\"")), "{class}");
+    }
+    // Work is shared out from the FFN's Loop.
+    let flops = place.json(&format!("{compare} --arch any --equal flops"));
+    let updates = |name: &str| flops["methods"][name]["updates"].as_u64().unwrap();
+    assert_eq!(updates("loop"), 640);
+    assert!(updates("single") > 640);
+}
+
+#[test]
+fn a_density_of_a_transformer_is_sampled() {
+    let place = Place::new();
+    place.ok(&format!(
+        "fit sim:four-modes --budget 120 --arch transformer --method loop {SMALL} -o m.safetensors"
+    ));
+    let draws = place.ok("sample m.safetensors -n 20");
+    assert_eq!(draws.lines().count(), 21);
+}
