@@ -7,10 +7,15 @@
 
 use loopfit_numerics::lanes::{Kernel, Lane, Simd};
 
-/// Rows that share a coefficient.
-const ROWS: usize = 4;
-/// Outputs that share a number of a row.
-const COLUMNS: usize = 4;
+/// Most rows and most columns of a register tile.
+pub(crate) const TILE: usize = 4;
+
+/// The first of the fewest parts of at most [`TILE`] whose sizes differ by at most one: a tile of
+/// a single row or column would wait for its own sums.
+#[inline(always)]
+pub(crate) fn first_part(rest: usize) -> usize {
+    rest.div_ceil(rest.div_ceil(TILE))
+}
 
 /// A matrix inside the packed coefficients: entry (i, j) lies at `first + i down + j along`.
 #[derive(Clone, Copy, Debug)]
@@ -150,13 +155,14 @@ impl Kernel for Products<'_> {
         self.check(rows);
         let mut row = 0;
         while row < rows {
-            match rows - row {
+            let now = first_part(rows - row);
+            match now {
                 1 => self.rows::<S, 1>(s, row),
                 2 => self.rows::<S, 2>(s, row),
                 3 => self.rows::<S, 3>(s, row),
-                _ => self.rows::<S, ROWS>(s, row),
+                _ => self.rows::<S, TILE>(s, row),
             }
-            row += ROWS;
+            row += now;
         }
     }
 }
@@ -189,13 +195,14 @@ impl Products<'_> {
     fn rows<S: Simd, const R: usize>(&mut self, s: S, row: usize) {
         let mut i = 0;
         while i < self.height {
-            match self.height - i {
+            let now = first_part(self.height - i);
+            match now {
                 1 => self.tile::<S, R, 1>(s, row, i),
                 2 => self.tile::<S, R, 2>(s, row, i),
                 3 => self.tile::<S, R, 3>(s, row, i),
-                _ => self.tile::<S, R, COLUMNS>(s, row, i),
+                _ => self.tile::<S, R, TILE>(s, row, i),
             }
-            i += COLUMNS;
+            i += now;
         }
     }
 

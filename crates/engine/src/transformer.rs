@@ -26,8 +26,9 @@ pub(crate) use row::RowPredictor;
 use loopfit_numerics::lanes::{Lane, Level};
 use pack::Packing;
 
-/// Bytes of activations kept at once: most of a common second-level cache.
-const CACHE_BYTES: usize = 640 * 1024;
+/// Bytes of activations kept at once: a core's share of a common third-level cache. Smaller groups
+/// that fit the second level lose more by short runs of rows than they gain (docs/benchmarks.md).
+const CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Strips that are predicted together.
 const PREDICTED: usize = 4;

@@ -4,10 +4,8 @@
 //! lanes; tiles of up to four by four of them share what they load.
 #![allow(clippy::needless_range_loop)]
 
+use crate::products::{TILE, first_part};
 use loopfit_numerics::lanes::{Kernel, Lane, Simd};
-
-/// Rows and columns of a tile.
-const TILE: usize = 4;
 
 /// Attention of all strips: weights `p` (`[strip][N][N]`) and averages `o` (`[strip][N][q]`) from
 /// the rows `qkv` (`[strip][N][3q]`: query, key, value).
@@ -189,10 +187,12 @@ fn products<S: Simd>(
     assert!(last(a, rows) < a.lines.len() && last(b, columns) < b.lines.len());
     let mut i = 0;
     while i < rows {
+        let height = first_part(rows - i);
         let mut j = 0;
         while j < columns {
             let at = (i, j);
-            match (rows - i, columns - j) {
+            let width = first_part(columns - j);
+            match (height, width) {
                 (1, 1) => tile::<S, 1, 1>(s, at, depth, a, b, to, stride),
                 (1, 2) => tile::<S, 1, 2>(s, at, depth, a, b, to, stride),
                 (1, 3) => tile::<S, 1, 3>(s, at, depth, a, b, to, stride),
@@ -210,9 +210,9 @@ fn products<S: Simd>(
                 (_, 3) => tile::<S, TILE, 3>(s, at, depth, a, b, to, stride),
                 _ => tile::<S, TILE, TILE>(s, at, depth, a, b, to, stride),
             }
-            j += TILE;
+            j += width;
         }
-        i += TILE;
+        i += height;
     }
 }
 
