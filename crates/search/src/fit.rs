@@ -9,7 +9,7 @@ use crate::protocol::Protocol;
 use crate::replication::{Problem, Replication};
 use loopfit_engine::{Control, Engine, FittedModel, Provenance, Stop, Tolerance, tolerance};
 use loopfit_model::budget::BudgetError;
-use loopfit_model::{Budget, Method};
+use loopfit_model::{Architecture, ArchitectureChoice, Budget, Method, Tokens};
 use loopfit_numerics::stream::Stream;
 use std::sync::Arc;
 
@@ -102,7 +102,8 @@ impl Request {
     }
 
     /// Where several architectures compete, leaves out those without a shape under the cap on
-    /// some of the problems and says why. If that is all of them, the first one's error.
+    /// some of the problems and says why; also says where fewer tokens would help. If all are left
+    /// out, the first one's error.
     pub fn leave_out_what_cannot_fit<'a>(
         &mut self,
         problems: impl IntoIterator<Item = &'a Problem>,
@@ -126,7 +127,34 @@ impl Request {
         }
         self.families = fitting;
         let notes = reasons.iter().map(|reason| format!("left out: {reason}"));
-        Ok(notes.collect())
+        let advice = problems.first().and_then(|problem| self.advice(problem));
+        Ok(notes.chain(advice).collect())
+    }
+
+    /// With how many tokens a Transformer's rows could have three numbers, where they cannot:
+    /// of two, layer normalisation keeps a sign.
+    fn advice(&self, problem: &Problem) -> Option<String> {
+        let (d, outputs) = (problem.train.d(), problem.likelihood.outputs());
+        let at = |family: &Family| family.architecture.at(d).ok();
+        let mut architectures = self.families.iter().filter_map(at);
+        let partition = architectures.find_map(|architecture| match architecture {
+            Architecture::Ffn => None,
+            Architecture::Transformer { partition } => Some(partition),
+        })?;
+        let has_room = |tokens: &Tokens| {
+            let architecture = ArchitectureChoice::Transformer(tokens.clone()).at(d).ok();
+            let budget = architecture.map(|a| Budget::new(self.budget, a, d, outputs));
+            budget.is_some_and(|b| b.is_ok_and(|b| b.largest_r(3, 1).is_some()))
+        };
+        let m = partition.len();
+        if has_room(&Tokens::Given(partition)) {
+            return None;
+        }
+        let fewer = (1..m).rev().find(|k| has_room(&Tokens::Groups(*k)))?;
+        Some(format!(
+            "with {m} data tokens B = {} has room for rows of two numbers at most, of which layer normalisation keeps a sign: try --tokens {fewer}",
+            self.budget
+        ))
     }
 
     /// The same number of updates for every family.
@@ -345,7 +373,6 @@ mod tests {
     use super::*;
     use crate::replication::Source;
     use loopfit_data::Simulation;
-    use loopfit_model::{Architecture, ArchitectureChoice, Tokens};
 
     fn problem() -> Arc<Problem> {
         let source = Source::Simulation {
@@ -433,5 +460,18 @@ mod tests {
         assert!(error(alone).contains("any post-LN Transformer"));
         // Tokens that do not suit the inputs are the user's to mend.
         assert!(error(request(128, Tokens::Groups(3))).contains("3 data tokens"));
+    }
+
+    /// By hand: with q = 3 and r = 1 two data tokens take 107 numbers, one takes 101.
+    #[test]
+    fn fewer_tokens_are_advised_where_they_help() {
+        let notes = |b: usize| {
+            let mut request = request(b, Tokens::Each);
+            request.leave_out_what_cannot_fit([&*problem()]).unwrap()
+        };
+        assert!(notes(107).is_empty() && notes(100).is_empty());
+        for b in [101, 106] {
+            assert!(notes(b)[0].ends_with("try --tokens 1"), "{b}");
+        }
     }
 }
