@@ -44,7 +44,7 @@ beyond-simulations 2dfeffa6fb81
 beyond-ebm 8ac71c85e73c
 beyond-real 521a58c59cc8
 separation 26c476a6a316
-transformer-simulations e214b21bc674
+transformer-simulations 0576967a4344
 ";
 
 #[test]
