@@ -6,6 +6,7 @@ our gradient on it. `cargo xtask bench peers` writes them and runs the peers.
 
 import json
 import os
+import re
 import sys
 import time
 from dataclasses import dataclass
@@ -22,6 +23,10 @@ FINAL_RATE = 0.05  # the cosine ends at this fraction of the learning rate
 GRADIENT_NORM_CAP = 5.0
 COEFFICIENT_BOUND = 128.0
 PREDICTION_BOUND = 8.0
+
+# The Transformer's state: one row per data token, then these.
+CONSTANT_TOKENS = ("controller", "reference.0", "reference.1")
+LAYER_NORM_STABILISER = 1e-5
 
 REPEATS, SECONDS = 3, 1.5
 
@@ -44,8 +49,11 @@ def pin_to_one_core():
 class Case:
     shape: str
     d: int
+    q: int
+    r: int
     t: int
     blocks: int
+    tokens: list | None  # a Transformer's partition of the inputs, None for an FFN
     outputs: int
     batch: int
     multiclass: bool
@@ -62,33 +70,43 @@ class Case:
         return step if self.blocks > 1 else 0
 
 
+def tensor_shapes(d, q, r, outputs, tokens):
+    """The shapes by name; tensors of a block without their `block.{i}.`."""
+    shapes = {"w1": (r, q), "b1": (r,), "w2": (q, r), "b2": (q,), "output.bias": (outputs,)}
+    if tokens is None:
+        return shapes | {"input.weight": (q, d), "input.bias": (q,), "output.weight": (outputs, q)}
+    for token, inputs in enumerate(tokens):
+        shapes |= {f"input.{token}.weight": (q, len(inputs)), f"input.{token}.bias": (q,)}
+    shapes |= {name: (q,) for name in CONSTANT_TOKENS}
+    for name in ("query", "key", "value", "out"):
+        shapes |= {f"{name}.weight": (q, q), f"{name}.bias": (q,)}
+    for name in ("ln1", "ln2"):
+        shapes |= {f"{name}.gain": (q,), f"{name}.bias": (q,)}
+    rows = len(tokens) + len(CONSTANT_TOKENS)
+    return shapes | {"output.weight": (outputs, rows * q)}
+
+
 def read_case(path):
     raw = json.loads(Path(path).read_text())
-    d, q, r, outputs = raw["d"], raw["q"], raw["r"], raw["outputs"]
-    sizes = {
-        "input.weight": (q, d),
-        "input.bias": (q,),
-        "w1": (r, q),
-        "b1": (r,),
-        "w2": (q, r),
-        "b2": (q,),
-        "output.weight": (outputs, q),
-        "output.bias": (outputs,),
-    }
+    tokens = {"ffn": None, "transformer": raw["tokens"]}[raw["architecture"]]
+    sizes = tensor_shapes(raw["d"], raw["q"], raw["r"], raw["outputs"], tokens)
 
     def arrays(named):
         return {
-            name: np.array(values, np.float32).reshape(sizes.get(name) or sizes[name.split(".")[-1]])
+            name: np.array(values, np.float32).reshape(sizes[re.sub(r"^block\.\d+\.", "", name)])
             for name, values in named.items()
         }
 
     multiclass = raw["likelihood"] == "multiclass"
     return Case(
         shape=raw["shape"],
-        d=d,
+        d=raw["d"],
+        q=raw["q"],
+        r=raw["r"],
         t=raw["t"],
         blocks=raw["t"] if raw["tying"] == "untied" else 1,
-        outputs=outputs,
+        tokens=tokens,
+        outputs=raw["outputs"],
         batch=raw["batch"],
         multiclass=multiclass,
         learning_rate=raw["learning_rate"],
@@ -96,7 +114,7 @@ def read_case(path):
         updates=raw["updates_hint"],
         params=arrays(raw["params"]),
         gradient=arrays(raw["gradient"]),
-        x=np.array(raw["x"], np.float32).reshape(-1, d),
+        x=np.array(raw["x"], np.float32).reshape(-1, raw["d"]),
         y=np.array(raw["y"], np.int32 if multiclass else np.float32),
     )
 

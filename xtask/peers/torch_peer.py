@@ -4,6 +4,7 @@ and the compiled update over several fits at once.
 What helped the compiled ones, measured on one core: samples along the last
 axis, all parameters in one vector, calls between kernels in C++, and for small
 q products summed by the generated kernels instead of calls of a matrix product.
+The Transformer likewise, attention included; unrolled, it compiles for minutes.
 """
 
 import cases
@@ -30,11 +31,43 @@ class Network:
     def __init__(self, case):
         self.sizes = [(name, value.size, value.shape) for name, value in case.params.items()]
         self.blocks = [case.block(step) for step in range(case.t)]
+        self.tokens = case.tokens
         self.multiclass = case.multiclass
-        self.sum_products = case.params["input.bias"].size < MATRIX_PRODUCT_FROM_Q
+        self.sum_products = case.q < MATRIX_PRODUCT_FROM_Q
 
-    def product(self, w, z):
-        return (w[:, :, None] * z[None]).sum(1) if self.sum_products else w @ z
+    def affine(self, w, b, z):
+        """z [features, rows] or [features, tokens, rows]."""
+        flat = z.flatten(1)
+        product = (w[:, :, None] * flat).sum(1) if self.sum_products else w @ flat
+        return (product + b[:, None]).view(-1, *z.shape[1:])
+
+    def feedforward(self, params, block, z):
+        w1, b1, w2, b2 = (params[f"block.{block}.{name}"] for name in ("w1", "b1", "w2", "b2"))
+        return self.affine(w2, b2, torch.relu(self.affine(w1, b1, z)))
+
+    def ffn(self, params, x):
+        z = self.affine(params["input.weight"], params["input.bias"], x)
+        for block in self.blocks:
+            z = z + self.feedforward(params, block, z)
+        return z
+
+    def transformer(self, params, x):
+        """The state's rows stacked: [tokens * q, rows]."""
+        data = [
+            self.affine(params[f"input.{token}.weight"], params[f"input.{token}.bias"], x[inputs])
+            for token, inputs in enumerate(self.tokens)
+        ]
+        constant = [params[name][:, None].expand(-1, x.shape[1]) for name in cases.CONSTANT_TOKENS]
+        s = torch.stack(data + constant, 1)
+        projections = {block: stacked_projections(params, block) for block in self.blocks}
+        for block in self.blocks:
+            query, key, value = self.affine(*projections[block], s).chunk(3)
+            logits = (query[:, :, None] * key[:, None]).sum(0)
+            average = (logits.softmax(1) * value[:, None]).sum(2)
+            attention = self.affine(params[f"block.{block}.out.weight"], params[f"block.{block}.out.bias"], average)
+            y = layer_norm(params, f"block.{block}.ln1", s + attention)
+            s = layer_norm(params, f"block.{block}.ln2", y + self.feedforward(params, block, y))
+        return s.transpose(0, 1).flatten(0, 1)
 
     def forward(self, flat, x):
         """x [d, rows] -> [outputs, rows], clipped."""
@@ -42,16 +75,27 @@ class Network:
         for name, size, shape in self.sizes:
             params[name] = flat[start : start + size].view(shape)
             start += size
-        z = self.product(params["input.weight"], x) + params["input.bias"][:, None]
-        for block in self.blocks:
-            w1, b1, w2, b2 = (params[f"block.{block}.{name}"] for name in ("w1", "b1", "w2", "b2"))
-            z = z + self.product(w2, torch.relu(self.product(w1, z) + b1[:, None])) + b2[:, None]
-        f = self.product(params["output.weight"], z) + params["output.bias"][:, None]
+        state = self.ffn(params, x) if self.tokens is None else self.transformer(params, x)
+        f = self.affine(params["output.weight"], params["output.bias"], state)
         return f if self.multiclass else f.clamp(-cases.PREDICTION_BOUND, cases.PREDICTION_BOUND)
 
     def loss(self, flat, x, y):
         f = self.forward(flat, x)
         return functional.cross_entropy(f.T, y) if self.multiclass else functional.mse_loss(f[0], y)
+
+
+def stacked_projections(params, block):
+    """Query (with the scale), key and value of a block as one affine map."""
+    names = [f"block.{block}.{name}" for name in ("query", "key", "value")]
+    scale = params[f"{names[0]}.bias"].numel() ** -0.5
+    weight, bias = ([params[f"{name}.{part}"] for name in names] for part in ("weight", "bias"))
+    return torch.cat([weight[0] * scale, *weight[1:]]), torch.cat([bias[0] * scale, *bias[1:]])
+
+
+def layer_norm(params, name, s):
+    centred = s - s.mean(0)
+    scale = torch.rsqrt((centred * centred).mean(0) + cases.LAYER_NORM_STABILISER)
+    return params[f"{name}.gain"][:, None, None] * (centred * scale) + params[f"{name}.bias"][:, None, None]
 
 
 def tensor(values):
@@ -119,21 +163,113 @@ def train_compiled(case, fits):
     return cases.training_speed(variant, work, fits * cases.VALIDATE_EVERY)
 
 
-def eager_loss(case, params, x, y):
-    """x [rows, d]: the layout of `torch.nn.Linear`."""
-    z = functional.linear(x, params["input.weight"], params["input.bias"])
-    for step in range(case.t):
-        w1, b1, w2, b2 = (params[f"block.{case.block(step)}.{name}"] for name in ("w1", "b1", "w2", "b2"))
-        z = z + functional.linear(torch.relu(functional.linear(z, w1, b1)), w2, b2)
-    f = functional.linear(z, params["output.weight"], params["output.bias"])
+class EagerFfn:
+    """The residual FFN as usually written; x [rows, d] -> [rows, outputs]."""
+
+    def __init__(self, case):
+        self.params = {name: torch.tensor(value, requires_grad=True) for name, value in case.params.items()}
+        self.order = [case.block(step) for step in range(case.t)]
+
+    def parameters(self):
+        return self.params.values()
+
+    def tensors(self, of):
+        return {name: of(value) for name, value in self.params.items()}
+
+    def __call__(self, x):
+        params = self.params
+        z = functional.linear(x, params["input.weight"], params["input.bias"])
+        for block in self.order:
+            w1, b1, w2, b2 = (params[f"block.{block}.{name}"] for name in ("w1", "b1", "w2", "b2"))
+            z = z + functional.linear(torch.relu(functional.linear(z, w1, b1)), w2, b2)
+        return functional.linear(z, params["output.weight"], params["output.bias"])
+
+
+class EagerBlock(torch.nn.Module):
+    """The post-LN block of PyTorch's own modules; s [rows, tokens, q]."""
+
+    def __init__(self, q, r):
+        super().__init__()
+        self.attention = torch.nn.MultiheadAttention(q, num_heads=1, batch_first=True)
+        self.inner, self.outer = torch.nn.Linear(q, r), torch.nn.Linear(r, q)
+        self.norm1, self.norm2 = (torch.nn.LayerNorm(q, eps=cases.LAYER_NORM_STABILISER) for _ in range(2))
+
+    def tensors(self, of):
+        attention = self.attention
+        query, key, value = of(attention.in_proj_weight).chunk(3)
+        query_bias, key_bias, value_bias = of(attention.in_proj_bias).chunk(3)
+        return {
+            "query.weight": query,
+            "query.bias": query_bias,
+            "key.weight": key,
+            "key.bias": key_bias,
+            "value.weight": value,
+            "value.bias": value_bias,
+            "out.weight": of(attention.out_proj.weight),
+            "out.bias": of(attention.out_proj.bias),
+            "ln1.gain": of(self.norm1.weight),
+            "ln1.bias": of(self.norm1.bias),
+            "w1": of(self.inner.weight),
+            "b1": of(self.inner.bias),
+            "w2": of(self.outer.weight),
+            "b2": of(self.outer.bias),
+            "ln2.gain": of(self.norm2.weight),
+            "ln2.bias": of(self.norm2.bias),
+        }
+
+    def forward(self, s):
+        y = self.norm1(s + self.attention(s, s, s, need_weights=False)[0])
+        return self.norm2(y + self.outer(torch.relu(self.inner(y))))
+
+
+class EagerTransformer(torch.nn.Module):
+    """The Transformer of PyTorch's own modules; x [rows, d] -> [rows, outputs]."""
+
+    def __init__(self, case):
+        super().__init__()
+        rows = len(case.tokens) + len(cases.CONSTANT_TOKENS)
+        self.partition = case.tokens
+        self.order = [case.block(step) for step in range(case.t)]
+        self.data = torch.nn.ModuleList(torch.nn.Linear(len(inputs), case.q) for inputs in case.tokens)
+        self.constant = torch.nn.Parameter(torch.empty(len(cases.CONSTANT_TOKENS), case.q))
+        self.blocks = torch.nn.ModuleList(EagerBlock(case.q, case.r) for _ in range(case.blocks))
+        self.output = torch.nn.Linear(rows * case.q, case.outputs)
+        with torch.no_grad():
+            for name, value in self.tensors(lambda parameter: parameter).items():
+                value.copy_(torch.tensor(case.params[name]))
+
+    def tensors(self, of):
+        """The case file's tensors, cut out of what `of` gives for each parameter."""
+        affine = {f"input.{token}": linear for token, linear in enumerate(self.data)} | {"output": self.output}
+        named = dict(zip(cases.CONSTANT_TOKENS, of(self.constant)))
+        for name, linear in affine.items():
+            named |= {f"{name}.weight": of(linear.weight), f"{name}.bias": of(linear.bias)}
+        for i, block in enumerate(self.blocks):
+            named |= {f"block.{i}.{name}": value for name, value in block.tensors(of).items()}
+        return named
+
+    def forward(self, x):
+        data = [linear(x[:, inputs]) for linear, inputs in zip(self.data, self.partition)]
+        s = torch.stack(data + [row.expand_as(data[0]) for row in self.constant], dim=1)
+        for block in self.order:
+            s = self.blocks[block](s)
+        return self.output(s.flatten(1))
+
+
+def eager(case):
+    return EagerFfn(case) if case.tokens is None else EagerTransformer(case)
+
+
+def eager_loss(case, model, x, y):
+    f = model(x)
     if case.multiclass:
         return functional.cross_entropy(f, y)
     return functional.mse_loss(f[:, 0].clamp(-cases.PREDICTION_BOUND, cases.PREDICTION_BOUND), y)
 
 
 def train_eager(case):
-    params = {name: torch.tensor(value, requires_grad=True) for name, value in case.params.items()}
-    values = list(params.values())
+    model = eager(case)
+    values = list(model.parameters())
     adam = torch.optim.Adam(
         values,
         lr=case.learning_rate,
@@ -153,7 +289,7 @@ def train_eager(case):
         nonlocal best_loss, best
         for batch in rows:
             adam.zero_grad()
-            eager_loss(case, params, x[batch], y[batch]).backward()
+            eager_loss(case, model, x[batch], y[batch]).backward()
             torch.nn.utils.clip_grad_norm_(values, cases.GRADIENT_NORM_CAP)
             adam.step()
             schedule.step()
@@ -161,7 +297,7 @@ def train_eager(case):
                 torch._foreach_clamp_min_(values, -cases.COEFFICIENT_BOUND)
                 torch._foreach_clamp_max_(values, cases.COEFFICIENT_BOUND)
         with torch.no_grad():
-            now = eager_loss(case, params, valid_x, valid_y).item()
+            now = eager_loss(case, model, valid_x, valid_y).item()
             if now < best_loss:
                 best_loss, best = now, [value.clone() for value in values]
 
@@ -190,9 +326,9 @@ def predict_rows_per_s(case):
 
 def gradient_error(case):
     """Of the eager and of the compiled network, the larger."""
-    params = {name: torch.tensor(value, requires_grad=True) for name, value in case.params.items()}
-    eager_loss(case, params, torch.tensor(case.x), tensor(case.y)).backward()
-    eager = {name: value.grad.numpy() for name, value in params.items()}
+    model = eager(case)
+    eager_loss(case, model, torch.tensor(case.x), tensor(case.y)).backward()
+    gradient = model.tensors(lambda parameter: parameter.grad)
 
     torch._dynamo.reset()
     network, x, y = Network(case), torch.tensor(case.x).T.contiguous(), tensor(case.y)
@@ -201,7 +337,7 @@ def gradient_error(case):
     for name, size, shape in network.sizes:
         compiled[name] = flat[start : start + size].view(shape).numpy()
         start += size
-    return max(cases.gradient_error(case, eager), cases.gradient_error(case, compiled))
+    return max(cases.gradient_error(case, gradient), cases.gradient_error(case, compiled))
 
 
 def measure(case):

@@ -10,7 +10,7 @@ pub(crate) const ENGINE: &[&str] = &["bench", "-q", "-p", "loopfit-engine", "--b
 
 #[derive(Subcommand)]
 pub(crate) enum Bench {
-    /// Our engine alone, on the eight reference shapes
+    /// Our engine alone, on the reference shapes
     Engine {
         /// Print an array of objects instead of a table
         #[arg(long)]

@@ -10,7 +10,7 @@ use loopfit_engine::{
     flops_per_gradient, gradient,
 };
 use loopfit_likelihood::{Gaussian, Likelihood, Multiclass};
-use loopfit_model::{Bounds, Network, Parameters, Tying, init};
+use loopfit_model::{Architecture, Bounds, Network, Parameters, Tying, init};
 use loopfit_numerics::lanes::{Kernel, Level, Simd};
 use loopfit_numerics::stream::Stream;
 use serde_json::{Map, Value, json};
@@ -19,16 +19,57 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// (name, d, q, r, tying, outputs, batch).
-const SHAPES: [(&str, usize, usize, usize, Tying, usize, usize); 8] = [
-    ("A", 2, 4, 11, Tying::Loop { t: 16 }, 1, 128),
-    ("B", 3, 2, 23, Tying::Loop { t: 16 }, 1, 128),
-    ("C", 5, 5, 7, Tying::Loop { t: 16 }, 1, 128),
-    ("D", 2, 4, 111, Tying::Loop { t: 16 }, 1, 128),
-    ("E", 2, 3, 16, Tying::Loop { t: 64 }, 1, 128),
-    ("F", 2, 4, 11, Tying::Single, 1, 128),
-    ("G", 2, 6, 2, Tying::Untied { t: 3 }, 1, 128),
-    ("H", 93, 12, 110, Tying::Loop { t: 8 }, 12, 256),
+/// One line of the tables in `docs/benchmarks.md`.
+struct Shape {
+    name: &'static str,
+    /// Of the number of inputs.
+    architecture: fn(usize) -> Architecture,
+    d: usize,
+    q: usize,
+    r: usize,
+    tying: Tying,
+    outputs: usize,
+    batch: usize,
+}
+
+/// A residual FFN with one output and batches of 128.
+const fn ffn(name: &'static str, d: usize, q: usize, r: usize, tying: Tying) -> Shape {
+    Shape {
+        name,
+        architecture: |_| Architecture::Ffn,
+        d,
+        q,
+        r,
+        tying,
+        outputs: 1,
+        batch: 128,
+    }
+}
+
+/// A Loop Transformer of 16 iterations, one data token per input.
+const fn transformer(name: &'static str, d: usize, q: usize, r: usize) -> Shape {
+    Shape {
+        architecture: Architecture::transformer,
+        ..ffn(name, d, q, r, Tying::Loop { t: 16 })
+    }
+}
+
+const SHAPES: [Shape; 11] = [
+    ffn("A", 2, 4, 11, Tying::Loop { t: 16 }),
+    ffn("B", 3, 2, 23, Tying::Loop { t: 16 }),
+    ffn("C", 5, 5, 7, Tying::Loop { t: 16 }),
+    ffn("D", 2, 4, 111, Tying::Loop { t: 16 }),
+    ffn("E", 2, 3, 16, Tying::Loop { t: 64 }),
+    ffn("F", 2, 4, 11, Tying::Single),
+    ffn("G", 2, 6, 2, Tying::Untied { t: 3 }),
+    Shape {
+        outputs: 12,
+        batch: 256,
+        ..ffn("H", 93, 12, 110, Tying::Loop { t: 8 })
+    },
+    transformer("I", 2, 3, 4),
+    transformer("J", 5, 4, 7),
+    transformer("K", 2, 8, 5),
 ];
 const TRAINING_ROWS: usize = 4096;
 const VALIDATION_ROWS: usize = 1024;
@@ -40,7 +81,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let Some(i) = arguments.iter().position(|a| a == "--cases") {
         let directory = arguments.get(i + 1).map_or(".", String::as_str);
-        for shape in SHAPES {
+        for shape in &SHAPES {
             let case = Case::new(shape);
             let path = Path::new(directory).join(format!("{}.json", case.name));
             std::fs::write(path, case.to_json().to_string())
@@ -50,7 +91,7 @@ fn main() {
     }
     let peak = fma_peak();
     let measured: Vec<Measured> = SHAPES
-        .into_iter()
+        .iter()
         .map(|shape| Measured::new(&Case::new(shape), peak))
         .collect();
     if arguments.iter().any(|a| a == "--json") {
@@ -90,17 +131,17 @@ struct Case {
 }
 
 impl Case {
-    fn new(
-        (name, d, q, r, tying, outputs, batch): (
-            &'static str,
-            usize,
-            usize,
-            usize,
-            Tying,
-            usize,
-            usize,
-        ),
-    ) -> Self {
+    fn new(shape: &Shape) -> Self {
+        let &Shape {
+            name,
+            architecture,
+            d,
+            q,
+            r,
+            tying,
+            outputs,
+            batch,
+        } = shape;
         let likelihood = if outputs == 1 {
             Likelihood::Gaussian(Gaussian::squared_error())
         } else {
@@ -121,7 +162,8 @@ impl Case {
             let y = y.collect();
             Samples::new(d, x, y).expect("finite samples")
         };
-        let network = Network::ffn(d, outputs, q, r, tying).expect("a valid shape");
+        let network =
+            Network::new(architecture(d), d, outputs, q, r, tying).expect("a valid shape");
         let multiplier = 1.0 / tying.iterations() as f64;
         Self {
             name,
@@ -169,8 +211,13 @@ impl Case {
                 .collect::<Vec<_>>();
             Value::Object(views.into_iter().collect::<Map<_, _>>())
         };
+        let (architecture, tokens) = match network.architecture() {
+            Architecture::Ffn => ("ffn", None),
+            Architecture::Transformer { partition } => ("transformer", Some(partition)),
+        };
         json!({
-            "shape": self.name, "d": network.d(), "q": network.q(), "r": network.r(),
+            "shape": self.name, "architecture": architecture, "tokens": tokens,
+            "d": network.d(), "q": network.q(), "r": network.r(),
             "t": network.tying().iterations(), "tying": network.tying().method().key(),
             "outputs": network.outputs(), "batch": self.batch.n(), "likelihood": likelihood.name(),
             "learning_rate": stages[0].learning_rate, "weight_decay": 0.0, "updates_hint": stages[0].updates,
