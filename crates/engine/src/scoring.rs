@@ -20,8 +20,9 @@ const MORE_DAMPING: usize = 8;
 /// The optimiser's state for one stage.
 ///
 /// # Formula
-/// With `m` the bias-corrected average of the batch gradients and `F` that of the batches'
-/// information: `theta -= rate (F + damping I)^-1 m`, the step no longer than `step_cap`, then the
+/// With `m` the bias-corrected average of the batch gradients, `F` that of the batches'
+/// information and `C` the diagonal matrix of units (`outgoing_rate` or 1):
+/// `theta -= rate C v`, `(C F C + damping I) v = C m`, `v` no longer than `step_cap`, then the
 /// clamp. `F` is refreshed from every `refresh`-th batch.
 ///
 /// # Reference
@@ -42,6 +43,10 @@ pub(crate) struct ScoringState {
     step: usize,
     signs: Stream,
     coefficient_bound: f64,
+    /// The unit of each coefficient.
+    units: Vec<f64>,
+    /// Room for the information in these units, where they are not all 1.
+    scaled: Vec<f64>,
 }
 
 impl ScoringState {
@@ -66,6 +71,8 @@ impl ScoringState {
             step: 0,
             signs,
             coefficient_bound: f64::from(spec.bounds.coefficient),
+            units: units(program, settings.outgoing_rate),
+            scaled: Vec::new(),
         }
     }
 
@@ -92,7 +99,7 @@ impl ScoringState {
         for (i, m) in self.momentum.iter_mut().enumerate() {
             let g = f64::from(total[i]) + coupled * f64::from(values[i]);
             *m = MOMENTUM * *m + (1.0 - MOMENTUM) * g;
-            self.direction[i] = *m / (1.0 - self.power);
+            self.direction[i] = self.units[i] * (*m / (1.0 - self.power));
         }
         self.cholesky.solve(&mut self.direction);
         let norm = self.direction.iter().map(|v| v * v).sum::<f64>().sqrt();
@@ -100,9 +107,9 @@ impl ScoringState {
             return false;
         }
         let length = rate.min(self.settings.step_cap / norm);
-        for (theta, direction) in values.iter_mut().zip(&self.direction) {
+        for ((theta, direction), unit) in values.iter_mut().zip(&self.direction).zip(&self.units) {
             let old = f64::from(*theta);
-            let new = old - rate * decoupled * old - length * direction;
+            let new = old - rate * decoupled * old - length * (unit * direction);
             *theta = new.clamp(-self.coefficient_bound, self.coefficient_bound) as f32;
         }
         true
@@ -123,13 +130,32 @@ impl ScoringState {
             },
             &mut self.average,
         );
+        let information = if self.settings.outgoing_rate == 1.0 {
+            &self.average
+        } else {
+            self.scaled.clone_from(&self.average);
+            let rows = self.scaled.chunks_exact_mut(self.units.len());
+            for (row, own) in rows.zip(&self.units) {
+                for (value, unit) in row.iter_mut().zip(&self.units) {
+                    *value *= own * unit;
+                }
+            }
+            &self.scaled
+        };
         let mut damping = self.damping;
         for _ in 0..MORE_DAMPING {
-            if self.cholesky.factor(&self.average, damping) {
+            if self.cholesky.factor(information, damping) {
                 return true;
             }
             damping *= 10.0;
         }
         false
     }
+}
+
+/// The unit of each packed coefficient.
+fn units(program: &Program, outgoing_rate: f64) -> Vec<f64> {
+    let outgoing = program.outgoing().into_iter();
+    let unit = |outgoing| if outgoing { outgoing_rate } else { 1.0 };
+    outgoing.map(unit).collect()
 }

@@ -106,6 +106,14 @@ pub struct Scoring {
     pub memory: f64,
     /// Updates between refreshes; in the first twenty updates every one refreshes.
     pub refresh: usize,
+    /// Unit in which damping and step cap count the coefficients that decide how far an update is
+    /// from the identity: with less than 1 they move less.
+    #[serde(skip_serializing_if = "is_one")]
+    pub outgoing_rate: f64,
+}
+
+fn is_one(value: &f64) -> bool {
+    *value == 1.0
 }
 
 impl Default for Scoring {
@@ -115,6 +123,7 @@ impl Default for Scoring {
             step_cap: 0.1,
             memory: 0.9,
             refresh: 10,
+            outgoing_rate: 1.0,
         }
     }
 }
@@ -359,6 +368,7 @@ impl Stage {
                     "at least 0 and below 1",
                 ),
                 counted("refresh", scoring.refresh),
+                positive("outgoing_rate", scoring.outgoing_rate),
             ]),
         }
         for (setting, value, good, must) in settings {

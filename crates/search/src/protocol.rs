@@ -492,6 +492,10 @@ impl Protocol {
         } else {
             WeightDecay::Coupled(decay)
         };
+        let outgoing_rate = match network.tying() {
+            Tying::Loop { t } => self.adam.outgoing_rate.at(t),
+            _ => 1.0,
+        };
         let (optimiser, learning_rate, final_rate) = if self.scoring.takes(network) {
             let s = &self.scoring;
             let scoring = Scoring {
@@ -499,15 +503,16 @@ impl Protocol {
                 step_cap: s.step_cap,
                 memory: s.memory,
                 refresh: s.refresh,
+                outgoing_rate: match network.architecture() {
+                    // Its loops train well in plain units.
+                    Architecture::Ffn => 1.0,
+                    Architecture::Transformer { .. } => outgoing_rate,
+                },
             };
             let rate = s.learning_rate.at(draw.learning_rate);
             (Optimiser::Scoring(scoring), rate, s.final_rate)
         } else {
             let a = &self.adam;
-            let outgoing_rate = match network.tying() {
-                Tying::Loop { t } => a.outgoing_rate.at(t),
-                _ => 1.0,
-            };
             let adam = Adam {
                 outgoing_rate,
                 gradient_cap: a.gradient_cap,
