@@ -23,7 +23,8 @@ pub(crate) struct ArchitectureArguments {
 pub(crate) struct TokensArgument {
     /// Data tokens of the Transformer: each (one for every input), all (one for all inputs), a number
     /// of groups of neighbouring inputs, or the inputs of every token, counted from 0, such as
-    /// 0,1/2,3; by default each, above eight inputs 8.
+    /// 0,1/2,3; by default each, above eight inputs 8. A column of categories is one input for each
+    /// category.
     #[arg(long, value_name = "TOKENS")]
     tokens: Option<Tokens>,
 }

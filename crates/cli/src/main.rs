@@ -6,6 +6,7 @@ mod data;
 mod effort;
 mod exit;
 mod interrupt;
+mod iterations;
 mod output;
 mod progress;
 

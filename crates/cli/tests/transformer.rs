@@ -48,6 +48,48 @@ fn a_table_from_fit_to_predictions() {
     assert_eq!(one.lines().count(), 241);
 }
 
+/// The readout of both architectures: one line for each row and iteration, the last of them the
+/// prediction; fewer iterations give the line of theirs.
+#[test]
+fn every_iteration_leads_to_the_prediction() {
+    let place = Place::new();
+    place.write("data.csv", regression_csv(60));
+    for (arch, shape) in [("ffn", "loop=3,4,5"), ("transformer", "loop=3,2,5")] {
+        place.ok(&format!(
+            "fit data.csv --target y --budget 250 --arch {arch} --method loop --shape {shape} --updates 320 -o m.safetensors"
+        ));
+        let every = place.ok("predict m.safetensors data.csv --every-iteration");
+        let lines: Vec<Vec<&str>> = every.lines().map(|l| l.split(',').collect()).collect();
+        assert_eq!(lines[0], ["row", "t", "prediction", "change"]);
+        assert_eq!(lines.len(), 1 + 60 * 5);
+        for t in [2, 5] {
+            let cut = place.ok(&format!("predict m.safetensors data.csv --iterations {t}"));
+            let at_t = lines[1..].iter().filter(|l| l[1] == t.to_string());
+            let at_t: Vec<&str> = at_t.map(|l| l[2]).collect();
+            assert_eq!(cut.lines().skip(1).collect::<Vec<_>>(), at_t, "{arch} {t}");
+        }
+        let json = place.json("predict m.safetensors data.csv --every-iteration --iterations 7");
+        let steps = json["iterations"].as_array().unwrap();
+        assert_eq!(steps.len(), 7);
+        assert_eq!(steps[6]["t"], 7);
+        for key in ["predictions", "change"] {
+            assert_eq!(steps[6][key].as_array().unwrap().len(), 60);
+        }
+        let score = |options: &str| {
+            place.json(&format!("score m.safetensors data.csv {options}"))["value"].clone()
+        };
+        assert_eq!(score("--iterations 5"), score(""));
+        assert_ne!(score("--iterations 1"), score(""));
+    }
+    place.ok("fit data.csv --target y --budget 250 --method untied --shape untied=3,4,2 --updates 320 -o u.safetensors");
+    for (t, code, sentence) in [(3, 3, "ask for at most 2"), (0, 2, "at least 1")] {
+        let output = place.run(&format!("predict u.safetensors data.csv --iterations {t}"));
+        assert_eq!(output.status.code(), Some(code));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains(sentence), "{error}");
+    }
+}
+
 /// Both architectures under one cap: the FFN's models are those that it finds alone.
 #[test]
 fn architectures_compete_without_disturbing_each_other() {

@@ -178,21 +178,17 @@ impl Program {
 
     /// Numbers in a state: `q`, or `Nq` of a Transformer.
     pub(crate) fn state_len(&self) -> usize {
-        // The output function is affine on the state.
-        self.output_len() / self.outputs() - 1
-    }
-
-    fn output_len(&self) -> usize {
-        let layout = self.network.layout();
-        let part = |name| layout.get(name).map_or(0, |view| view.size());
-        part("output.weight") + part("output.bias")
+        match &self.kernels {
+            Kernels::Ffn(ffn) => ffn.packing.q,
+            Kernels::Transformer(transformer) => transformer.packing.state(),
+        }
     }
 
     /// The output function at states `[strip][numbers]`, before clipping.
     pub(crate) fn output(&self, params: &[f32], states: &[Lane], out: &mut [Lane]) {
         let width = self.state_len();
         // Both architectures pack the output function last.
-        let rows = &params[params.len() - self.output_len()..];
+        let rows = &params[params.len() - self.outputs() * (width + 1)..];
         self.level.run(Products {
             matrix: Matrix::affine(rows, width),
             start: Start::Bias(Bias::affine(rows, width)),

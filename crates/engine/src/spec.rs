@@ -77,7 +77,8 @@ pub enum Optimiser {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Adam {
-    /// Factor on the learning rate of `W2` and `b2`, 1 / T in the paper's B and T studies.
+    /// Factor on the learning rate of the coefficients that decide how far an update is from the
+    /// identity (of the FFN `W2` and `b2`), 1 / T in the paper's B and T studies.
     pub outgoing_rate: f64,
     /// Cap on the norm of the gradient.
     pub gradient_cap: f64,

@@ -146,7 +146,7 @@ enum Lanes {
 /// A Transformer of a fixed shape, ready to run at a level.
 #[derive(Clone, Debug)]
 pub(crate) struct Transformer {
-    packing: Packing,
+    pub(crate) packing: Packing,
     level: Level,
     lanes: Lanes,
 }

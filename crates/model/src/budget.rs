@@ -51,8 +51,9 @@ pub enum BudgetError {
     /// No shape fits.
     #[error(
         "budget {b} cannot hold any {architecture} for d = {d}{}: \
-         the smallest needs {smallest} (q = 1, r = 1); raise the budget",
-        if *outputs == 1 { String::new() } else { format!(" and {outputs} outputs") }
+         the smallest{} needs {smallest} (q = {q}, r = 1); raise the budget",
+        if *outputs == 1 { String::new() } else { format!(" and {outputs} outputs") },
+        if *q == 1 { "" } else { " that depends on its inputs" }
     )]
     TooSmall {
         /// The cap.
@@ -65,6 +66,8 @@ pub enum BudgetError {
         outputs: usize,
         /// The smallest cap under which a shape fits.
         smallest: u128,
+        /// The state dimension of that shape.
+        q: usize,
     },
     /// The cap is beyond what is supported.
     #[error("budget {b} is too large: at most {LARGEST} is supported")]
@@ -94,24 +97,32 @@ impl Budget {
         if b > LARGEST {
             return Err(BudgetError::TooLarge { b });
         }
-        let smallest = architecture.count(d, outputs, 1, 1, 1);
-        if smallest > b as u128 {
-            return Err(BudgetError::TooSmall {
-                b,
-                architecture: match architecture {
-                    Architecture::Ffn => "residual FFN",
-                    Architecture::Transformer { .. } => "post-LN Transformer",
-                },
-                d,
-                outputs,
-                smallest,
-            });
-        }
-        Ok(Self {
+        let budget = Self {
             b,
             architecture,
             d,
             outputs,
+        };
+        budget.holds(1)?;
+        Ok(budget)
+    }
+
+    /// Whether a network with state dimension `q` fits, or the error that says what it needs.
+    pub fn holds(&self, q: usize) -> Result<(), BudgetError> {
+        let smallest = self.architecture.count(self.d, self.outputs, q, 1, 1);
+        if smallest <= self.b as u128 {
+            return Ok(());
+        }
+        Err(BudgetError::TooSmall {
+            b: self.b,
+            architecture: match self.architecture {
+                Architecture::Ffn => "residual FFN",
+                Architecture::Transformer { .. } => "post-LN Transformer",
+            },
+            d: self.d,
+            outputs: self.outputs,
+            smallest,
+            q,
         })
     }
 

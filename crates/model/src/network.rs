@@ -201,7 +201,10 @@ pub enum ShapeError {
         token: usize,
     },
     /// A data token reads an input that does not exist.
-    #[error("set {token} of the token partition names input {input}, but d = {d} (counted from 0)")]
+    #[error(
+        "set {token} of the token partition names input {input}, but there are {d}: use 0 to {}",
+        d - 1
+    )]
     InputOutOfRange {
         /// The token, counted from zero.
         token: usize,

@@ -41,8 +41,9 @@ pub enum IterationsError {
     #[error("a network makes at least one iteration, not 0")]
     Zero,
     /// More updates than there are blocks.
-    #[error("{network}: it has {blocks} and cannot make {t} iterations; only a Loop can go on",
-        blocks = if *blocks == 1 { "one block".to_string() } else { format!("{blocks} blocks") })]
+    #[error(
+        "{network}, cannot make {t} iterations: ask for at most {blocks}; only a Loop can go on"
+    )]
     TooMany {
         /// The network, with its count.
         network: Network,

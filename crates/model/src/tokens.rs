@@ -202,7 +202,7 @@ mod tests {
         );
         assert!(sentence("0,1/1,2", 3).contains("input 1 twice"));
         assert!(sentence("0,1", 3).contains("leaves out input 2"));
-        assert!(sentence("0,1/2,3", 3).contains("input 3, but d = 3"));
+        assert!(sentence("0,1/2,3", 3).contains("input 3, but there are 3: use 0 to 2"));
         assert!(Tokens::Groups(0).partition(3).is_err());
         assert!(Tokens::Given(vec![vec![0], vec![]]).partition(1).is_err());
     }

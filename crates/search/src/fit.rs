@@ -9,7 +9,7 @@ use crate::protocol::Protocol;
 use crate::replication::{Problem, Replication};
 use loopfit_engine::{Control, Engine, FittedModel, Provenance, Stop, Tolerance, tolerance};
 use loopfit_model::budget::BudgetError;
-use loopfit_model::{Architecture, ArchitectureChoice, Budget, Method, Tokens};
+use loopfit_model::{Architecture, ArchitectureChoice, Budget, Method, Network, Tokens};
 use loopfit_numerics::stream::Stream;
 use std::sync::Arc;
 
@@ -81,8 +81,7 @@ impl Request {
             .zip(updates)
             .map(|(family, updates)| {
                 let plan = Plan::new(&self.protocol, *updates)?;
-                let budget = self.cap(family, problem)?;
-                let shapes = self.protocol.shapes.networks(&budget, family.method)?;
+                let shapes = self.shapes(family, problem)?;
                 let stream = Stream::new(seed).child("search").child(&family.key());
                 Ok(Search {
                     problem: problem.clone(),
@@ -95,10 +94,11 @@ impl Request {
             .collect()
     }
 
-    /// The cap for the networks of a family.
-    fn cap(&self, family: &Family, problem: &Problem) -> Result<Budget, BudgetError> {
+    /// The networks of a family under the cap.
+    fn shapes(&self, family: &Family, problem: &Problem) -> Result<Vec<Network>, SearchError> {
         let (d, outputs) = (problem.train.d(), problem.likelihood.outputs());
-        Budget::new(self.budget, family.architecture.at(d)?, d, outputs)
+        let budget = Budget::new(self.budget, family.architecture.at(d)?, d, outputs)?;
+        self.protocol.shapes.networks(&budget, family.method)
     }
 
     /// Where several architectures compete, leaves out those without a shape under the cap on
@@ -112,12 +112,15 @@ impl Request {
         let mut fitting = Vec::new();
         let mut reasons: Vec<BudgetError> = Vec::new();
         for family in &self.families {
-            let caps = problems.iter().map(|problem| self.cap(family, problem));
-            match caps.filter_map(Result::err).next() {
+            let shapes = problems.iter().map(|problem| self.shapes(family, problem));
+            match shapes.filter_map(Result::err).next() {
                 None => fitting.push(family.clone()),
-                Some(e @ BudgetError::TooSmall { .. }) if reasons.contains(&e) => {}
-                Some(e @ BudgetError::TooSmall { .. }) => reasons.push(e),
-                Some(e) => return Err(e.into()),
+                Some(SearchError::Budget(e @ BudgetError::TooSmall { .. })) => {
+                    if !reasons.contains(&e) {
+                        reasons.push(e);
+                    }
+                }
+                Some(e) => return Err(e),
             }
         }
         if fitting.is_empty()
@@ -126,9 +129,30 @@ impl Request {
             return Err(first.clone().into());
         }
         self.families = fitting;
-        let notes = reasons.iter().map(|reason| format!("left out: {reason}"));
-        let advice = problems.first().and_then(|problem| self.advice(problem));
-        Ok(notes.chain(advice).collect())
+        let mut notes: Vec<String> = reasons
+            .iter()
+            .map(|reason| format!("left out: {reason}"))
+            .collect();
+        if let Some(problem) = problems.first() {
+            notes.extend(self.advice(problem));
+            notes.extend(self.like_single(problem)?);
+        }
+        Ok(notes)
+    }
+
+    /// Which families of separate blocks have only one under the cap.
+    fn like_single(&self, problem: &Problem) -> Result<Vec<String>, SearchError> {
+        let mut notes = Vec::new();
+        for family in self.families.iter().filter(|f| f.method == Method::Untied) {
+            let shapes = self.shapes(family, problem)?;
+            if shapes.iter().all(|network| network.tying().blocks() == 1) {
+                notes.push(format!(
+                    "{family} has one block, like Single with another start: two of a useful size do not fit B = {}",
+                    self.budget
+                ));
+            }
+        }
+        Ok(notes)
     }
 
     /// With how many tokens a Transformer's rows could have three numbers, where they cannot:
@@ -424,29 +448,27 @@ mod tests {
     }
 
     /// Table 1 by hand: for d = 2 the smallest FFN has 9 numbers, the smallest Transformer (N = 5)
-    /// has 29.
+    /// with rows of two numbers has 64.
     #[test]
     fn an_architecture_that_cannot_fit_is_left_out() {
         let problem = problem();
         let keys = |request: &Request| -> Vec<String> {
             request.families.iter().map(Family::key).collect()
         };
-        let mut enough = request(29, Tokens::Each);
-        assert!(
-            enough
-                .leave_out_what_cannot_fit([&*problem])
-                .unwrap()
-                .is_empty()
-        );
+        let mut enough = request(64, Tokens::Each);
+        let notes = enough.leave_out_what_cannot_fit([&*problem]).unwrap();
+        let one_block = "Untied Transformer has one block, like Single with another start: two of a \
+                         useful size do not fit B = 64";
+        assert_eq!(notes, [one_block]);
         assert_eq!(keys(&enough).len(), 6);
-        let mut less = request(28, Tokens::Each);
+        let mut less = request(63, Tokens::Each);
         let notes = less.leave_out_what_cannot_fit([&*problem]).unwrap();
         assert_eq!(keys(&less), ["single", "loop", "untied"]);
         assert_eq!(
             notes,
             [
-                "left out: budget 28 cannot hold any post-LN Transformer for d = 2: the smallest \
-              needs 29 (q = 1, r = 1); raise the budget"
+                "left out: budget 63 cannot hold any post-LN Transformer for d = 2: the smallest \
+              that depends on its inputs needs 64 (q = 2, r = 1); raise the budget"
             ]
         );
         // Nothing is left of either, or of the only one.
@@ -455,7 +477,7 @@ mod tests {
             result.unwrap_err().to_string()
         };
         assert!(error(request(8, Tokens::Each)).contains("any residual FFN"));
-        let mut alone = request(28, Tokens::Each);
+        let mut alone = request(63, Tokens::Each);
         alone.families.drain(..3);
         assert!(error(alone).contains("any post-LN Transformer"));
         // Tokens that do not suit the inputs are the user's to mend.
@@ -469,9 +491,9 @@ mod tests {
             let mut request = request(b, Tokens::Each);
             request.leave_out_what_cannot_fit([&*problem()]).unwrap()
         };
-        assert!(notes(107).is_empty() && notes(100).is_empty());
-        for b in [101, 106] {
-            assert!(notes(b)[0].ends_with("try --tokens 1"), "{b}");
+        for (b, advised) in [(100, false), (101, true), (106, true), (107, false)] {
+            let found = notes(b).iter().any(|n| n.ends_with("try --tokens 1"));
+            assert_eq!(found, advised, "{b}");
         }
     }
 }

@@ -318,7 +318,9 @@ pub struct AdamRanges {
     pub learning_rate: LogRange,
     /// Final learning rate as a fraction of the initial one.
     pub final_rate: f64,
-    /// Factor on the learning rate of a loop's outgoing weights: one gradient sums over T uses.
+    /// Factor on the learning rate of the coefficients that decide how far a loop's update is from
+    /// the identity: one gradient sums over T uses. Of a Transformer it is also their unit in
+    /// scoring.
     pub outgoing_rate: PerIteration,
     /// Cap on the norm of the gradient.
     pub gradient_cap: f64,

@@ -176,7 +176,7 @@ fn search_note(request: &Request, predicted: f64, threads: usize) -> String {
         request
             .families
             .iter()
-            .map(Family::key)
+            .map(Family::to_string)
             .collect::<Vec<_>>()
             .join(", "),
         about(predicted)

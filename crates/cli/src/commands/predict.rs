@@ -1,10 +1,11 @@
 //! `loopfit predict`.
 
-use crate::data::{DataName, ReadArguments, between};
+use crate::data::{DataName, ReadArguments};
 use crate::exit::{Exit, usage};
+use crate::iterations::IterationsArgument;
 use crate::{Global, output};
 use anyhow::Result;
-use loopfit_engine::{FittedModel, IterationPredictions, Predictions};
+use loopfit_engine::{IterationPredictions, Predictions};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -28,9 +29,8 @@ pub(crate) struct Arguments {
     /// state, |S_t - S_(t-1)| / |S_t|: small changes say that fewer iterations would do.
     #[arg(long)]
     every_iteration: bool,
-    /// Stop after so many iterations instead of the model's T; a Loop may also go on beyond it.
-    #[arg(long, value_name = "t", value_parser = iterations)]
-    iterations: Option<usize>,
+    #[command(flatten)]
+    iterations: IterationsArgument,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -50,19 +50,18 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
                 .collect::<Vec<_>>(),
         )?;
     }
-    let mut model = FittedModel::load(&a.model)?;
-    if let Some(t) = a.iterations {
-        model.parameters = model.parameters.after(t)?;
-    }
+    let model = a.iterations.load(&a.model)?;
     let (table, mut notes) = a.read.table(&a.data, a.seed)?;
     let (json, csv) = if a.every_iteration {
         let every = || model.predict_every_iteration(&table);
-        let (steps, more) = super::on_threads(global, every)??;
+        let every = super::on_threads(global, every)?;
+        let (steps, more) = every.map_err(|e| a.iterations.explain(e))?;
         notes.extend(more);
         notes.push(convergence(&steps));
         (every_to_json(&steps), every_to_csv(&steps)?)
     } else {
-        let (predictions, more) = super::on_threads(global, || model.predict(&table))??;
+        let predicted = super::on_threads(global, || model.predict(&table))?;
+        let (predictions, more) = predicted.map_err(|e| a.iterations.explain(e))?;
         notes.extend(more);
         (to_json(&predictions), to_csv(&predictions)?)
     };
@@ -78,11 +77,6 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         }
     }
     Ok(Exit::Done)
-}
-
-/// Parses an iteration count.
-fn iterations(text: &str) -> Result<usize, String> {
-    between(text, 1, 10_000)
 }
 
 fn to_csv(predictions: &Predictions) -> Result<String> {

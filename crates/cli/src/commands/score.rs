@@ -2,9 +2,9 @@
 
 use crate::data::{DataName, ReadArguments};
 use crate::exit::Exit;
+use crate::iterations::IterationsArgument;
 use crate::{Global, output};
 use anyhow::Result;
-use loopfit_engine::FittedModel;
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
 use serde_json::{Map, json};
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit score model.safetensors test.csv\n  loopfit score bumps.safetensors sim:bumps --seed 3 --json   (fitted with --seed 3)"
+    after_help = "Examples:\n  loopfit score model.safetensors test.csv\n  loopfit score model.safetensors test.csv --iterations 8\n  loopfit score bumps.safetensors sim:bumps --seed 3 --json   (fitted with --seed 3)"
 )]
 pub(crate) struct Arguments {
     /// The model file.
@@ -24,14 +24,17 @@ pub(crate) struct Arguments {
     #[arg(long)]
     seed: Option<u64>,
     #[command(flatten)]
+    iterations: IterationsArgument,
+    #[command(flatten)]
     read: ReadArguments,
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    let model = FittedModel::load(&a.model)?;
+    let model = a.iterations.load(&a.model)?;
     let (table, notes) = a.read.table(&a.data, a.seed)?;
     let rows: Vec<usize> = (0..table.rows()).collect();
-    let score = super::on_threads(global, || model.score(&table, &rows))??;
+    let score = super::on_threads(global, || model.score(&table, &rows))?;
+    let score = score.map_err(|e| a.iterations.explain(e))?;
     if !global.quiet {
         let (fitted, seed) = (&model.provenance, a.seed.unwrap_or(0));
         if matches!(a.data, DataName::Simulation(_))
