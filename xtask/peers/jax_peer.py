@@ -6,10 +6,10 @@ along the last axis, all parameters in one vector (one fused Adam), rows
 gathered before they are transposed, the FFN's T iterations unrolled up to 16.
 The Transformer is scanned (unrolled it was three times slower) and compiled
 without XLA's YNN kernels for reductions, which took three times as long.
-Attention is written as explicit sums: einsum was
-slower with samples last and far slower with samples first. Biases, gains and
-for small q all weights are repeated along the samples before the loop, so that
-their gradients are summed over the samples once, not T times.
+Attention is written as explicit sums: einsum was slower with samples last and
+far slower with samples first. Biases, gains and for small q all weights are
+repeated along the samples before the loop, so that their gradients are summed
+over the samples once, not T times.
 """
 
 import cases
