@@ -1,12 +1,12 @@
 //! Which architectures compete, on the command line.
 
 use crate::exit::usage;
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 use loopfit_model::tokens::ChoiceError;
 use loopfit_model::{ArchitectureChoice, Method, Tokens};
-use loopfit_search::Family;
 use loopfit_search::protocol::Protocol;
+use loopfit_search::{Family, SearchError};
 
 /// The architectures of a search.
 #[derive(Args, Clone, Debug)]
@@ -60,5 +60,20 @@ impl ArchitectureArguments {
             key => vec![self.tokens.of(key)?],
         };
         Ok(Family::each(&architectures, methods))
+    }
+
+    /// Beside what is wrong with the tokens, which input has which number.
+    pub(crate) fn with_inputs(&self, error: SearchError, names: &[String]) -> anyhow::Error {
+        match error {
+            SearchError::Shape(wrong) if self.tokens.tokens.is_some() => {
+                let numbered = names
+                    .iter()
+                    .enumerate()
+                    .map(|(i, name)| format!("{i} {name}"));
+                let inputs = numbered.collect::<Vec<_>>().join(", ");
+                anyhow!("{wrong}; the inputs are {inputs}")
+            }
+            other => other.into(),
+        }
     }
 }

@@ -41,6 +41,7 @@ const CASES: &[Case] = &[
     ("more tokens than inputs", "fit good.csv --target y --budget 99 --arch transformer --tokens 9 -o out", 3, &["9 data tokens", "at most 5"]),
     ("an input in no token", "fit good.csv --target y --budget 99 --arch any --tokens 0,1/2,3 -o out", 3, &["leaves out input 4"]),
     ("an input that is not there", "compare sim:bumps --budget 99 --arch transformer --tokens 0,1/2", 3, &["input 2", "use 0 to 1"]),
+    ("an input without a token", "fit good.csv --target y --budget 150 --arch transformer --tokens 0/1", 3, &["leaves out input 2", "2 kind=blue"]),
     ("an input in two tokens", "budget --dim 2 --budget 99 --arch transformer --tokens 0,1/1", 3, &["input 1 twice"]),
     ("a shape of two architectures", "compare sim:bumps --budget 128 --arch any --shape loop=3,2,16", 2, &["fix a shape with --arch ffn or --arch transformer"]),
     ("a cap too small for a Transformer", "fit good.csv --target y --budget 30 --arch transformer -o out", 3, &["budget 30", "post-LN Transformer", "38"]),

@@ -92,7 +92,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let source = a.learn.source(a.seed)?;
     let replication = source.replication(a.seed, a.learn.noise())?;
     let mut notes = notes(&source, &replication);
-    notes.extend(request.leave_out_what_cannot_fit([&*replication.problem])?);
+    let left_out = request.leave_out_what_cannot_fit([&*replication.problem]);
+    let names = replication.preprocessing.feature_names();
+    notes.extend(left_out.map_err(|error| a.architecture.with_inputs(error, &names))?);
     if !global.quiet {
         notes.iter().for_each(|note| output::say(note));
     }
