@@ -3,10 +3,12 @@
 use crate::exit::usage;
 use anyhow::{Result, anyhow};
 use clap::Args;
+use loopfit_engine::FittedModel;
 use loopfit_model::tokens::ChoiceError;
-use loopfit_model::{ArchitectureChoice, Method, Tokens};
+use loopfit_model::{Architecture, ArchitectureChoice, Method, Tokens};
 use loopfit_search::protocol::Protocol;
 use loopfit_search::{Family, SearchError};
+use std::path::Path;
 
 /// The architectures of a search.
 #[derive(Args, Clone, Debug)]
@@ -74,6 +76,31 @@ impl ArchitectureArguments {
                 anyhow!("{wrong}; the inputs are {inputs}")
             }
             other => other.into(),
+        }
+    }
+}
+
+/// The architecture that a model file is expected to have.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ExpectedArchitecture {
+    /// Refuse a model of the other architecture: ffn or transformer; by default any will do.
+    #[arg(long, value_name = "ARCH", value_parser = ["ffn", "transformer"])]
+    arch: Option<String>,
+}
+
+impl ExpectedArchitecture {
+    /// An error if the model of a file has another one.
+    pub(crate) fn check(&self, model: &FittedModel, file: &Path) -> Result<()> {
+        let found = match model.parameters.network().architecture() {
+            Architecture::Ffn => "ffn",
+            Architecture::Transformer { .. } => "transformer",
+        };
+        match &self.arch {
+            Some(expected) if expected != found => Err(anyhow!(
+                "{} holds a model with --arch {found}, not {expected}: leave --arch out or name another file",
+                file.display()
+            )),
+            _ => Ok(()),
         }
     }
 }

@@ -41,6 +41,21 @@ fn a_table_from_fit_to_predictions() {
     let tokens = "a, b | kind=blue, kind=green, kind=red | controller | 2 references";
     assert!(text.contains(tokens), "{text}");
 
+    for command in [
+        "show m.safetensors",
+        "score m.safetensors data.csv",
+        "predict m.safetensors data.csv",
+    ] {
+        place.ok(&format!("{command} --arch transformer"));
+        let other = place.run(&format!("{command} --arch ffn"));
+        assert_eq!(other.status.code(), Some(3), "{command}");
+        let error = String::from_utf8(other.stderr).unwrap();
+        assert!(
+            error.contains("m.safetensors holds a model with --arch transformer"),
+            "{error}"
+        );
+    }
+
     let score = place.json("score m.safetensors data.csv");
     assert!(score["also"]["R2"].as_f64().unwrap() > 0.9, "{score}");
     let one = place.ok("predict m.safetensors data.csv --threads 1");

@@ -1,5 +1,6 @@
 //! `loopfit predict`.
 
+use crate::architecture::ExpectedArchitecture;
 use crate::data::{DataName, ReadArguments};
 use crate::exit::{Exit, usage};
 use crate::iterations::IterationsArgument;
@@ -32,6 +33,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     iterations: IterationsArgument,
     #[command(flatten)]
+    expected: ExpectedArchitecture,
+    #[command(flatten)]
     read: ReadArguments,
 }
 
@@ -51,6 +54,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         )?;
     }
     let model = a.iterations.load(&a.model)?;
+    a.expected.check(&model, &a.model)?;
     let (table, mut notes) = a.read.table(&a.data, a.seed)?;
     let (json, csv) = if a.every_iteration {
         let every = || model.predict_every_iteration(&table);

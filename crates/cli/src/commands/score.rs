@@ -1,5 +1,6 @@
 //! `loopfit score`.
 
+use crate::architecture::ExpectedArchitecture;
 use crate::data::{DataName, ReadArguments};
 use crate::exit::Exit;
 use crate::iterations::IterationsArgument;
@@ -26,11 +27,14 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     iterations: IterationsArgument,
     #[command(flatten)]
+    expected: ExpectedArchitecture,
+    #[command(flatten)]
     read: ReadArguments,
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let model = a.iterations.load(&a.model)?;
+    a.expected.check(&model, &a.model)?;
     let (table, notes) = a.read.table(&a.data, a.seed)?;
     let rows: Vec<usize> = (0..table.rows()).collect();
     let score = super::on_threads(global, || model.score(&table, &rows))?;

@@ -1,5 +1,6 @@
 //! `loopfit show`.
 
+use crate::architecture::ExpectedArchitecture;
 use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::Result;
@@ -17,10 +18,13 @@ use std::path::PathBuf;
 pub(crate) struct Arguments {
     /// The model file.
     model: PathBuf,
+    #[command(flatten)]
+    expected: ExpectedArchitecture,
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let model = FittedModel::load(&a.model)?;
+    a.expected.check(&model, &a.model)?;
     let network = model.parameters.network();
     let layout = network.layout();
     if global.json {
