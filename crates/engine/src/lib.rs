@@ -17,6 +17,7 @@
 mod adam;
 mod apply;
 mod batches;
+mod feedforward;
 mod ffn;
 mod fit;
 mod fitted;

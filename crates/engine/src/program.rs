@@ -4,8 +4,8 @@
 //! A *strip* is sixteen samples, one per lane. All arrays are strip-major: line
 //! `strip * width + i` holds coordinate `i` of the strip's sixteen samples.
 
+use crate::feedforward::affine;
 use crate::ffn::{self, Ffn};
-use crate::products::{Bias, Finish, Matrix, Products, Start};
 use crate::transformer::{self, Transformer};
 use loopfit_model::{Architecture, Network, Parameters};
 use loopfit_numerics::lanes::{Lane, Level};
@@ -189,14 +189,6 @@ impl Program {
         let width = self.state_len();
         // Both architectures pack the output function last.
         let rows = &params[params.len() - self.outputs() * (width + 1)..];
-        self.level.run(Products {
-            matrix: Matrix::affine(rows, width),
-            start: Start::Bias(Bias::affine(rows, width)),
-            finish: Finish::Sum,
-            from: states,
-            width,
-            to: out,
-            height: self.outputs(),
-        });
+        affine(self.level, rows, states, width, out, self.outputs());
     }
 }

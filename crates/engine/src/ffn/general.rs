@@ -2,7 +2,7 @@
 //! the register kernels, so the bits agree.
 
 use super::pack::Packing;
-use crate::products::{Bias, Finish, Matrix, Products, Start};
+use crate::feedforward::{affine, affine_backward};
 use loopfit_numerics::lanes::{Lane, Level};
 
 /// Strips that go through all iterations together.
@@ -25,50 +25,23 @@ pub(super) fn forward(
     for strip in (0..strips).step_by(N) {
         let m = N.min(strips - strip);
         let (z, next, h) = (&mut z[..m * q], &mut next[..m * q], &mut h[..m * r]);
-        let affine = |rows: &[f32], from: &[Lane], width, to: &mut [Lane], height| {
-            level.run(Products {
-                matrix: Matrix::affine(rows, width),
-                start: Start::Bias(Bias::affine(rows, width)),
-                finish: Finish::Sum,
-                from,
-                width,
-                to,
-                height,
-            });
-        };
-        affine(&params[p.input()], &x[strip * d..][..m * d], d, z, q);
+        affine(level, &params[p.input()], &x[strip * d..][..m * d], d, z, q);
         for t in 0..p.iterations {
             let block = p.block_at(t);
-            let units = &params[p.units(block)];
-            level.run(Products {
-                matrix: Matrix::incoming(units, q),
-                start: Start::Bias(Bias::incoming(units, q)),
-                finish: Finish::Relu,
-                from: z,
-                width: q,
-                to: h,
-                height: r,
-            });
+            let hidden = p.hidden(level, params, block);
+            hidden.values(z, h);
             if let Some((kept_z, kept_h)) = &mut kept {
                 kept_z[(t * strips + strip) * q..][..m * q].copy_from_slice(z);
                 kept_h[(t * strips + strip) * r..][..m * r].copy_from_slice(h);
             }
-            level.run(Products {
-                matrix: Matrix::outgoing(units, q),
-                start: Start::RowsAndBias(z, Bias::new(&params[p.b2(block)])),
-                finish: Finish::Sum,
-                from: h,
-                width: r,
-                to: next,
-                height: q,
-            });
+            hidden.residual(z, h, &params[p.b2(block)], next);
             z.copy_from_slice(next);
         }
         if let Some((kept_z, _)) = &mut kept {
             kept_z[(p.iterations * strips + strip) * q..][..m * q].copy_from_slice(z);
         }
         let out = &mut out[strip * p.outputs..][..m * p.outputs];
-        affine(&params[p.output()], z, q, out, p.outputs);
+        affine(level, &params[p.output()], z, q, out, p.outputs);
     }
 }
 
@@ -89,37 +62,13 @@ pub(super) fn backward(
     for strip in (0..strips).step_by(N) {
         let m = N.min(strips - strip);
         let (g, next) = (&mut g[..m * q], &mut next[..m * q]);
-        level.run(Products {
-            matrix: Matrix::affine(&params[p.output()], q).transposed(),
-            start: Start::Constant(0.0),
-            finish: Finish::Sum,
-            from: &g_out[strip * p.outputs..][..m * p.outputs],
-            width: p.outputs,
-            to: g,
-            height: q,
-        });
+        let g_out = &g_out[strip * p.outputs..][..m * p.outputs];
+        affine_backward(level, &params[p.output()], g_out, p.outputs, g, q);
         for t in (0..p.iterations).rev() {
             kept_g[((t + 1) * strips + strip) * q..][..m * q].copy_from_slice(g);
-            let units = &params[p.units(p.block_at(t))];
-            let a = &mut a[(t * strips + strip) * r..][..m * r];
-            level.run(Products {
-                matrix: Matrix::outgoing(units, q).transposed(),
-                start: Start::Constant(-0.0),
-                finish: Finish::Where(&h[(t * strips + strip) * r..][..m * r]),
-                from: g,
-                width: q,
-                to: a,
-                height: r,
-            });
-            level.run(Products {
-                matrix: Matrix::incoming(units, q).transposed(),
-                start: Start::Rows(g),
-                finish: Finish::Sum,
-                from: a,
-                width: r,
-                to: next,
-                height: q,
-            });
+            let range = (t * strips + strip) * r..(t * strips + strip + m) * r;
+            let hidden = p.hidden(level, params, p.block_at(t));
+            hidden.backward(g, &h[range.clone()], &mut a[range], next);
             g.copy_from_slice(next);
         }
         kept_g[strip * q..][..m * q].copy_from_slice(g);

@@ -4,8 +4,10 @@
 //! together to lie together: a row of an affine map beside its bias, and a hidden
 //! unit's row of `W1`, its bias and its column of `W2` as `2q + 1` neighbours.
 
+use crate::feedforward::Hidden;
 use crate::order::Order;
 use loopfit_model::Network;
+use loopfit_numerics::lanes::Level;
 use std::ops::Range;
 
 /// The packed order of a residual FFN's coefficients: input rows (`d + 1` each),
@@ -63,6 +65,16 @@ impl Packing {
     /// Which block iteration `t` applies.
     pub(crate) fn block_at(&self, t: usize) -> usize {
         if self.blocks == 1 { 0 } else { t }
+    }
+
+    /// The ReLU layer of a block.
+    pub(crate) fn hidden<'a>(&self, level: Level, params: &'a [f32], block: usize) -> Hidden<'a> {
+        Hidden {
+            level,
+            units: &params[self.units(block)],
+            q: self.q,
+            r: self.r,
+        }
     }
 
     fn block_len(&self) -> usize {

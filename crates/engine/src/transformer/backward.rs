@@ -4,6 +4,7 @@ use super::attention::AttentionBackward;
 use super::norm::NormBackward;
 use super::pack::{Block, Packing};
 use super::{Activations, Normed, Scratch, Transformer, part};
+use crate::feedforward::affine_backward;
 use crate::outer::{Factor, SumRows, Target, outer_product};
 use crate::products::{Finish, Matrix, Products, Start};
 use loopfit_numerics::lanes::{Kernel, Lane, Simd};
@@ -31,15 +32,15 @@ impl Transformer {
         scratch.g_qkv.resize(rows * 3 * p.q, Lane::ZERO);
         scratch.g_logits.resize(p.n * p.n, Lane::ZERO);
         let output = p.output();
-        self.level.run(Products {
-            matrix: Matrix::affine(&params[output.clone()], p.state()).transposed(),
-            start: Start::Constant(0.0),
-            finish: Finish::Sum,
-            from: g_out,
-            width: p.outputs,
-            to: &mut scratch.g[..],
-            height: p.state(),
-        });
+        let rows_out = &params[output.clone()];
+        affine_backward(
+            self.level,
+            rows_out,
+            g_out,
+            p.outputs,
+            &mut scratch.g,
+            p.state(),
+        );
         outer_product(
             self.level,
             &mut acc[output],
@@ -94,36 +95,9 @@ impl Transformer {
         };
         norm(&block.gain2, &kept.norm2, g);
         let (h, y) = (part(&kept.h, t, rows * r), part(&kept.y, t, rows * q));
-        let units = &params[block.units.clone()];
-        level.run(Products {
-            matrix: Matrix::outgoing(units, q).transposed(),
-            start: Start::Constant(0.0),
-            finish: Finish::Where(h),
-            from: g,
-            width: q,
-            to: a,
-            height: r,
-        });
-        level.run(Products {
-            matrix: Matrix::incoming(units, q).transposed(),
-            start: Start::Rows(g),
-            finish: Finish::Sum,
-            from: a,
-            width: r,
-            to: u,
-            height: q,
-        });
+        self.hidden(block, params).backward(g, h, a, u);
         norm(&block.gain1, &kept.norm1, u);
-        let out = &params[block.out.clone()];
-        level.run(Products {
-            matrix: Matrix::affine(out, q).transposed(),
-            start: Start::Constant(0.0),
-            finish: Finish::Sum,
-            from: u,
-            width: q,
-            to: g_o,
-            height: q,
-        });
+        affine_backward(level, &params[block.out.clone()], u, q, g_o, q);
         level.run(AttentionBackward {
             n,
             q,

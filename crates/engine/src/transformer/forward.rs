@@ -5,6 +5,7 @@ use super::norm::Norm;
 use super::pack::{Block, Packing};
 use super::row::TokenAttention;
 use super::{Activations, Lanes, Transformer, part, part_mut};
+use crate::feedforward::{Hidden, affine};
 use crate::products::{Bias, Finish, Matrix, Products, Start};
 use loopfit_numerics::lanes::{Kernel, Lane, Simd};
 
@@ -36,16 +37,19 @@ impl Transformer {
             self.block(&p.block_at(t), params, rows, kept, from, to);
         }
         let last = if keep { p.iterations } else { 0 };
+        let state = part(&kept.s, last, rows * p.q);
         let output = &params[p.output()];
-        self.level.run(Products {
-            matrix: Matrix::affine(output, p.state()),
-            start: Start::Bias(Bias::affine(output, p.state())),
-            finish: Finish::Sum,
-            from: part(&kept.s, last, rows * p.q),
-            width: p.state(),
-            to: out,
-            height: p.outputs,
-        });
+        affine(self.level, output, state, p.state(), out, p.outputs);
+    }
+
+    /// The ReLU layer of a block.
+    pub(super) fn hidden<'a>(&self, block: &Block, params: &'a [f32]) -> Hidden<'a> {
+        Hidden {
+            level: self.level,
+            units: &params[block.units.clone()],
+            q: self.packing.q,
+            r: self.packing.r,
+        }
     }
 
     /// One block: from the state in part `from` of `kept` to the one in part `to`.
@@ -65,16 +69,7 @@ impl Transformer {
         let level = self.level;
         let s = part(&kept.s, from, rows * q);
         let qkv = part_mut(&mut kept.qkv, from, rows * 3 * q);
-        let projections = &params[block.qkv.clone()];
-        level.run(Products {
-            matrix: Matrix::affine(projections, q),
-            start: Start::Bias(Bias::affine(projections, q)),
-            finish: Finish::Sum,
-            from: s,
-            width: q,
-            to: qkv,
-            height: 3 * q,
-        });
+        affine(level, &params[block.qkv.clone()], s, q, qkv, 3 * q);
         let (p, o) = (
             part_mut(&mut kept.p, from, rows * n),
             part_mut(&mut kept.o, from, rows * q),
@@ -105,25 +100,9 @@ impl Transformer {
             y,
         });
         let h = part_mut(&mut kept.h, from, rows * r);
-        let units = &params[block.units.clone()];
-        level.run(Products {
-            matrix: Matrix::incoming(units, q),
-            start: Start::Bias(Bias::incoming(units, q)),
-            finish: Finish::Relu,
-            from: y,
-            width: q,
-            to: h,
-            height: r,
-        });
-        level.run(Products {
-            matrix: Matrix::outgoing(units, q),
-            start: Start::RowsAndBias(y, Bias::new(&params[block.b2.clone()])),
-            finish: Finish::Sum,
-            from: h,
-            width: r,
-            to: u,
-            height: q,
-        });
+        let hidden = self.hidden(block, params);
+        hidden.values(y, h);
+        hidden.residual(y, h, &params[block.b2.clone()], u);
         level.run(Norm {
             gain: &params[block.gain2.clone()],
             bias: &params[block.bias2.clone()],
