@@ -11,6 +11,7 @@ pub(crate) mod sample;
 pub(crate) mod score;
 pub(crate) mod show;
 pub(crate) mod study;
+pub(crate) mod theory;
 
 use crate::Global;
 use anyhow::{Context, Result};

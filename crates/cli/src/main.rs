@@ -68,6 +68,8 @@ enum Command {
     Budget(commands::budget::Arguments),
     /// List, check and download the real data sets of the paper.
     Data(commands::data::Arguments),
+    /// Calculate what the paper proves: rates, schedules, bounds, entropies, distances, packings.
+    Theory(commands::theory::Arguments),
     /// Run frozen protocols: the paper's studies, those beyond it, or your own.
     Study(commands::study::Arguments),
     /// Print a completion script for a shell.
@@ -88,6 +90,7 @@ fn main() -> std::process::ExitCode {
         Command::Sample(a) => commands::sample::run(&a, global),
         Command::Budget(a) => commands::budget::run(&a, global),
         Command::Data(a) => commands::data::run(&a, global),
+        Command::Theory(a) => commands::theory::run(&a, global),
         Command::Study(a) => commands::study::run(&a, global),
         Command::Completions(a) => commands::completions::run(&a),
     };

@@ -4,6 +4,7 @@
 //! - [`stream`]: random numbers as a pure function of `(stream, index)`;
 //! - [`sum`]: sums with a fixed order, means and standard errors;
 //! - [`special`]: log-sum-exp, softplus, sigmoid without overflow;
+//! - [`log_number`]: numbers by their logarithm, for products that no float can hold;
 //! - [`quadrature`]: Gauss-Legendre rules, midpoint grids, a low-discrepancy set;
 //! - [`cholesky`]: positive definite systems, the same bits at every level;
 //! - [`lanes`]: sixteen 32-bit lanes on AVX-512, AVX2 or plain Rust, bit for bit alike.
@@ -13,6 +14,7 @@
 
 pub mod cholesky;
 pub mod lanes;
+pub mod log_number;
 pub mod quadrature;
 pub mod special;
 pub mod stream;

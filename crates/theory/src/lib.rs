@@ -1,0 +1,18 @@
+//! What the paper proves, as calculators.
+//!
+//! - [`rate`]: exponents and powers of the logarithm (Theorems 4.2, 4.4, 4.5, Proposition 4.3);
+//! - [`constants`]: the constants that the theorems leave open, set to one unless given;
+//! - [`check`]: a hypothesis, whether it holds, and a sentence that says so.
+//!
+//! Numbering is that of the paper: equations (1) to (23) in the text, (S1) and up in the
+//! appendices.
+
+pub mod check;
+pub mod constants;
+mod error;
+pub mod rate;
+
+pub use check::Check;
+pub use constants::{Constant, Constants};
+pub use error::Error;
+pub use rate::Rates;
