@@ -74,15 +74,12 @@ impl Architecture {
         (fixed, 2 * q + 1)
     }
 
-    /// The parameters of a whole network with this many separate blocks.
-    pub(crate) fn count(
-        &self,
-        d: usize,
-        outputs: usize,
-        q: usize,
-        r: usize,
-        blocks: usize,
-    ) -> u128 {
+    /// The parameters of a whole network with this many separate blocks: one for Single and
+    /// Loop, T for Untied. Shapes beyond [`LARGEST`] are counted too.
+    ///
+    /// # Formula
+    /// `P_end + blocks (f + (2q + 1) r)`; see Table 1 (Section 3.2).
+    pub fn count(&self, d: usize, outputs: usize, q: usize, r: usize, blocks: usize) -> u128 {
         let (fixed, slope) = self.block_count(q);
         self.endpoint_count(d, outputs, q) + blocks as u128 * (fixed + slope * r as u128)
     }

@@ -55,11 +55,11 @@ const OPEN: [(&str, &str); 12] = [
     ("C_2", "right-hand side of the Wong-Shen condition, (2)"),
     (
         "c_q",
-        "factor of the state dimension, q_n = c_q log(en), Theorem 4.5",
+        "factor of the state dimension, q_n = max(q_0, c_q log(en)), Theorem 4.5",
     ),
     (
         "C_B",
-        "factor of the growing budget, B_n = C_B n^gamma_B, Theorem 4.5",
+        "factor of the growing budget, B_n = C_B B_0 n^gamma_B, Theorem 4.5",
     ),
 ];
 

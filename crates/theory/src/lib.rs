@@ -2,6 +2,9 @@
 //!
 //! - [`rate`]: exponents and powers of the logarithm (Theorems 4.2, 4.4, 4.5, Proposition 4.3);
 //! - [`constants`]: the constants that the theorems leave open, set to one unless given;
+//! - [`problem`]: a smoothness, an architecture and constants, with exact counts;
+//! - [`thresholds`]: from which widths on the constructions of the proofs exist;
+//! - [`schedule`]: iterations and widths at a sample size (Theorems 4.4 and 4.5);
 //! - [`check`]: a hypothesis, whether it holds, and a sentence that says so.
 //!
 //! Numbering is that of the paper: equations (1) to (23) in the text, (S1) and up in the
@@ -10,9 +13,15 @@
 pub mod check;
 pub mod constants;
 mod error;
+pub mod problem;
 pub mod rate;
+pub mod schedule;
+pub mod thresholds;
 
 pub use check::Check;
 pub use constants::{Constant, Constants};
 pub use error::Error;
+pub use problem::{LoopShape, Problem};
 pub use rate::Rates;
+pub use schedule::{FixedBudget, GrowingBudget, Start};
+pub use thresholds::Thresholds;

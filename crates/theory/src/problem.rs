@@ -1,0 +1,211 @@
+//! What every bound is about: a smoothness, an architecture, and the constants left open.
+
+use crate::{Constants, Error, Rates};
+use loopfit_holder::Smoothness;
+use loopfit_model::Architecture;
+
+/// The largest sample size, budget or iteration count of the calculators: every count up to it is exact.
+pub const LARGEST: f64 = 1e18;
+
+/// The target's smoothness, the architecture of the loop, and the open constants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    smoothness: Smoothness,
+    architecture: Architecture,
+    constants: Constants,
+}
+
+/// A loop class up to its iteration count, with its exact parameter count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopShape {
+    /// The state dimension.
+    pub q: u64,
+    /// The hidden width.
+    pub r: u64,
+    /// The parameter count `B_L^j(q, r)`.
+    pub count: u64,
+}
+
+impl Problem {
+    /// A problem; a Transformer's partition must be one of the `d` inputs.
+    pub fn new(smoothness: Smoothness, architecture: Architecture, constants: Constants) -> Self {
+        Self {
+            smoothness,
+            architecture,
+            constants,
+        }
+    }
+
+    /// Dimension and smoothness.
+    pub fn smoothness(&self) -> Smoothness {
+        self.smoothness
+    }
+
+    /// The architecture.
+    pub fn architecture(&self) -> &Architecture {
+        &self.architecture
+    }
+
+    /// The open constants.
+    pub fn constants(&self) -> &Constants {
+        &self.constants
+    }
+
+    /// The exponents.
+    pub fn rates(&self) -> Rates {
+        Rates::new(self.smoothness)
+    }
+
+    pub(crate) fn constant(&self, name: &str) -> f64 {
+        self.constants.value(name)
+    }
+
+    /// The power of the logarithm that initialisation costs.
+    ///
+    /// # Formula
+    /// ```math
+    /// h_0^{\rm F} = 1, \qquad h_0^{\rm Tr} = 2
+    /// ```
+    ///
+    /// # Reference
+    /// Theorem 3.3.
+    pub fn h_0(&self) -> u32 {
+        match self.architecture {
+            Architecture::Ffn => 1,
+            Architecture::Transformer { .. } => 2,
+        }
+    }
+
+    /// The loop shape of these widths.
+    ///
+    /// # Formula
+    /// `B_L^j(q, r)` of Table 1 (Section 3.2).
+    pub fn shape(&self, q: u64, r: u64) -> Result<LoopShape, Error> {
+        if q == 0 || r == 0 {
+            return Err(Error::NoWidth);
+        }
+        let count = self.count(q, r);
+        if count > LARGEST as u128 {
+            return Err(Error::ShapeTooLarge { q, r });
+        }
+        Ok(LoopShape {
+            q,
+            r,
+            count: count as u64,
+        })
+    }
+
+    /// The widest loop of a state dimension under a budget.
+    ///
+    /// # Formula
+    /// ```math
+    /// r_B = \max\{r \in \mathbb N : B_L^j(q, r) \le B\}
+    /// ```
+    ///
+    /// # Reference
+    /// Theorem 4.1, and Theorem 4.5 for `r_n`.
+    pub fn widest(&self, q: u64, budget: u64) -> Result<LoopShape, Error> {
+        if q == 0 {
+            return Err(Error::NoWidth);
+        }
+        let least = self.count(q, 1);
+        let Some(room) = u128::from(budget).checked_sub(least) else {
+            return Err(Error::BudgetTooSmall { budget, q, least });
+        };
+        let slope = self.count(q, 2) - least;
+        self.shape(q, 1 + (room / slope) as u64)
+    }
+
+    /// The state dimension for a budget when none is asked for: the threshold of the construction where
+    /// the budget holds it, otherwise the largest whose widest block is at least as wide.
+    pub fn default_q(&self, budget: u64, threshold: u64) -> Result<u64, Error> {
+        let square = |q: u64| self.widest(q, budget).is_ok_and(|shape| shape.r >= q);
+        let (mut low, mut high) = (1, threshold.max(1));
+        if square(high) {
+            return Ok(high);
+        }
+        self.widest(1, budget)?;
+        // A larger q always leaves a smaller r.
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if square(middle) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(low)
+    }
+
+    fn count(&self, q: u64, r: u64) -> u128 {
+        let d = self.smoothness.d();
+        self.architecture.count(d, 1, q as usize, r as usize, 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn problem(d: usize, transformer: bool) -> Problem {
+        let architecture = if transformer {
+            Architecture::transformer(d)
+        } else {
+            Architecture::Ffn
+        };
+        Problem::new(
+            Smoothness::new(d, 1.0).unwrap(),
+            architecture,
+            Constants::default(),
+        )
+    }
+
+    proptest! {
+        /// Against Table 1 written out, and maximal: one more unit does not fit.
+        #[test]
+        fn widest_shapes_are_widest(d in 1usize..9, q in 1u64..40, budget in 1u64..1_000_000, transformer: bool) {
+            let problem = problem(d, transformer);
+            let (d, n) = (d as u64, d as u64 + 3);
+            let table = |r: u64| if transformer {
+                4 * q * q + q * (d + 2 * n + 9) + 1 + (2 * q + 1) * r
+            } else {
+                q * (d + 3) + 1 + (2 * q + 1) * r
+            };
+            match problem.widest(q, budget) {
+                Ok(shape) => {
+                    prop_assert_eq!(shape.count, table(shape.r));
+                    prop_assert!(shape.count <= budget && budget < table(shape.r + 1));
+                }
+                Err(error) => {
+                    prop_assert!(budget < table(1));
+                    prop_assert_eq!(error, Error::BudgetTooSmall { budget, q, least: table(1).into() });
+                }
+            }
+        }
+
+        #[test]
+        fn default_dimensions_are_the_largest_square_ones(d in 1usize..6, budget in 60u64..100_000, transformer: bool) {
+            let problem = problem(d, transformer);
+            let square = |q| problem.widest(q, budget).is_ok_and(|s| s.r >= q);
+            match problem.default_q(budget, 50) {
+                Ok(q) => {
+                    let largest = (1..=50).filter(|q| square(*q)).max().unwrap_or(1);
+                    prop_assert_eq!(q, largest);
+                }
+                Err(_) => prop_assert!(problem.widest(1, budget).is_err()),
+            }
+        }
+    }
+
+    #[test]
+    fn huge_shapes_are_counted_or_refused() {
+        let problem = problem(3, true);
+        assert!(problem.widest(1, 1_000_000_000_000_000_000).is_ok());
+        assert!(matches!(
+            problem.shape(1 << 60, 1 << 60),
+            Err(Error::ShapeTooLarge { .. })
+        ));
+        assert_eq!(problem.shape(0, 5), Err(Error::NoWidth));
+    }
+}
