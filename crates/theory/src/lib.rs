@@ -5,11 +5,13 @@
 //! - [`problem`]: a smoothness, an architecture and constants, with exact counts;
 //! - [`thresholds`]: from which widths on the constructions of the proofs exist;
 //! - [`schedule`]: iterations and widths at a sample size (Theorems 4.4 and 4.5);
+//! - [`bound`]: the loop's risk bound term by term (Theorem 4.1), and where it meets the untied floor;
 //! - [`check`]: a hypothesis, whether it holds, and a sentence that says so.
 //!
 //! Numbering is that of the paper: equations (1) to (23) in the text, (S1) and up in the
 //! appendices.
 
+pub mod bound;
 pub mod check;
 pub mod constants;
 mod error;

@@ -1,0 +1,353 @@
+//! The risk bound of the loop, term by term, and what it says against untied networks.
+
+use crate::problem::{LoopShape, Problem};
+use crate::schedule::{fixed_iterations, initialisation_holds};
+use loopfit_numerics::libm::{exp, floor, log, pow};
+use loopfit_numerics::log_number::LogNumber;
+
+/// The terms of one bound on the worst-case squared Hellinger risk.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Terms {
+    /// What the class cannot represent.
+    pub approximation: LogNumber,
+    /// What too few iterations cost the construction; zero where its condition holds.
+    pub initialisation: LogNumber,
+    /// What fitting over the whole class costs.
+    pub estimation: LogNumber,
+    /// What an inexact maximiser costs.
+    pub optimisation: LogNumber,
+    /// The constant times the sum.
+    pub total: LogNumber,
+}
+
+impl Terms {
+    fn new(
+        factor: f64,
+        approximation: LogNumber,
+        initialisation: LogNumber,
+        estimation: LogNumber,
+        optimisation: LogNumber,
+    ) -> Self {
+        let sum = approximation + initialisation + estimation + optimisation;
+        Self {
+            approximation,
+            initialisation,
+            estimation,
+            optimisation,
+            total: LogNumber::new(factor) * sum,
+        }
+    }
+}
+
+/// Which of the two forms of Theorem 4.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// In widths and iterations, equation (14).
+    General,
+    /// In budget and iterations, equation (15), at the widest shape of the budget.
+    BudgetIteration,
+}
+
+/// The exponent of the sensitivity to coefficients.
+///
+/// # Formula
+/// ```math
+/// G(q,r,T) = \log(T+1) + (T+1)\log(C_6(q+1)(r+1))
+/// ```
+///
+/// # Reference
+/// Section 3.4, equation (10).
+pub fn sensitivity_exponent(problem: &Problem, shape: LoopShape, t: f64) -> f64 {
+    let width =
+        log(problem.constant("C_6")) + log(shape.q as f64 + 1.0) + log(shape.r as f64 + 1.0);
+    log(t + 1.0) + (t + 1.0) * width
+}
+
+/// The bound in widths and iterations.
+///
+/// # Formula
+/// ```math
+/// R_L \le C\left\{ C_{\rm app}\left[\frac{\log(erT)}{rT}\right]^a + C_{\rm app}\, e^{-cT^{1/h_0}}
+/// + 1 \wedge \frac{C_{\rm est} B_L(q,r)\{\log(en)+G(q,r,T)\}}{n} + \varepsilon_n \right\}
+/// ```
+/// The exponential term is left out where the initialisation condition holds.
+///
+/// # Reference
+/// Theorem 4.1, equation (14), with Theorem 3.3, equation (9).
+pub fn general(problem: &Problem, shape: LoopShape, n: f64, t: f64, tolerance: f64) -> Terms {
+    let a = problem.smoothness().a();
+    let app = LogNumber::new(problem.constant("C_app"));
+    let work = log(shape.r as f64) + log(t);
+    let approximation = app * LogNumber::from_ln(a * (log(1.0 + work) - work));
+    let initialisation = if initialisation_holds(problem, shape.r as f64, t) {
+        LogNumber::ZERO
+    } else {
+        let root = pow(t, 1.0 / f64::from(problem.h_0()));
+        app * LogNumber::from_ln(-problem.constant("c") * root)
+    };
+    let entropy = 1.0 + log(n) + sensitivity_exponent(problem, shape, t);
+    let radius = problem.constant("C_est") * shape.count as f64 * entropy / n;
+    Terms::new(
+        problem.constant("C"),
+        approximation,
+        initialisation,
+        LogNumber::new(radius.min(1.0)),
+        LogNumber::new(tolerance),
+    )
+}
+
+/// The bound in budget and iterations.
+///
+/// # Formula
+/// ```math
+/// R_L \le C'\left\{ C_{\rm app}\left[\frac{\log(eBT)}{BT}\right]^a
+/// + \frac{C_{\rm est} B\{\log(en)+T\log(eB)\}}{n} \right\}
+/// ```
+/// It asks for the initialisation condition and for a tolerance of at most `1/n`, so it has no terms for them. A
+/// squared Hellinger distance is at most two, so the estimation term says nothing beyond that; it is not cut off here.
+///
+/// # Reference
+/// Theorem 4.1, equation (15).
+pub fn budget_iteration(problem: &Problem, b: f64, n: f64, t: f64) -> Terms {
+    let a = problem.smoothness().a();
+    let work = log(b) + log(t);
+    let approximation = LogNumber::new(problem.constant("C_app"))
+        * LogNumber::from_ln(a * (log(1.0 + work) - work));
+    let entropy = 1.0 + log(n) + t * (1.0 + log(b));
+    let estimation =
+        LogNumber::new(problem.constant("C_est") * entropy) * LogNumber::new(b) / LogNumber::new(n);
+    Terms::new(
+        problem.constant("C"),
+        approximation,
+        LogNumber::ZERO,
+        estimation,
+        LogNumber::ZERO,
+    )
+}
+
+/// One of the two forms at a shape, `B` being the budget that the shape was chosen for.
+pub fn at(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64, t: f64) -> Terms {
+    match form {
+        Form::General => general(problem, shape, n, t, 1.0 / n),
+        Form::BudgetIteration => budget_iteration(problem, b, n, t),
+    }
+}
+
+/// The iteration count at which a bound is smallest, and the bound there, among those whose estimation term is below one
+/// (above it no bound says anything); `T = 1` if there is none.
+///
+/// Both forms fall and then rise in `T`, but for a first stretch near `T = 1` and the initialisation term, which ends
+/// where its condition begins to hold; so a fine geometric grid is searched, and then the integers beside its best point.
+pub fn best_iterations(bound: impl Fn(f64) -> Terms) -> (f64, Terms) {
+    let value = |t: f64| {
+        let terms = bound(t);
+        (terms.estimation < LogNumber::ONE).then(|| terms.total.ln())
+    };
+    let mut grid = vec![(1.0, value(1.0).unwrap_or(f64::INFINITY))];
+    while let Some(&(last, _)) = grid.last().filter(|(t, _)| *t < LARGEST_ITERATIONS) {
+        let next = floor(last * 1.02).max(last + 1.0);
+        match value(next) {
+            Some(value) => grid.push((next, value)),
+            None => break,
+        }
+    }
+    let order = |i: &usize, j: &usize| grid[*i].1.total_cmp(&grid[*j].1);
+    let best = (0..grid.len()).min_by(order).unwrap_or(0);
+    let low = grid[best.saturating_sub(1)].0;
+    let high = grid
+        .get(best + 1)
+        .map_or(grid[best].0 * 1.02, |g| floor(g.0));
+    let at = |t: f64| value(t).unwrap_or(f64::INFINITY);
+    let t = smallest_between(low, floor(high), grid[best].0, at);
+    (t, bound(t))
+}
+
+/// Beyond this, neighbouring integers are one float.
+const LARGEST_ITERATIONS: f64 = 1e15;
+
+/// The integer from `low` to `high` with the smallest value, which falls and then rises there.
+fn smallest_between(mut low: f64, mut high: f64, start: f64, value: impl Fn(f64) -> f64) -> f64 {
+    while high - low > 64.0 {
+        let third = floor((high - low) / 3.0);
+        let (left, right) = (low + third, high - third);
+        if value(left) <= value(right) {
+            high = right;
+        } else {
+            low = left;
+        }
+    }
+    let candidates = (0..=(high - low) as u64).map(|step| low + step as f64);
+    std::iter::once(start)
+        .chain(candidates)
+        .min_by(|s, t| value(*s).total_cmp(&value(*t)))
+        .unwrap_or(start)
+}
+
+/// How the iteration count follows the sample size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Iterations {
+    /// The schedule of Theorem 4.4.
+    Schedule,
+    /// A fixed number.
+    Fixed(f64),
+    /// Those that minimise the bound.
+    Best,
+}
+
+/// The bound of a shape at a sample size, with the iterations that were taken.
+pub fn with(
+    problem: &Problem,
+    form: Form,
+    shape: LoopShape,
+    b: f64,
+    n: f64,
+    iterations: Iterations,
+) -> (f64, Terms) {
+    match iterations {
+        Iterations::Schedule => {
+            let t = fixed_iterations(problem.smoothness().a(), n);
+            (t, at(problem, form, shape, b, n, t))
+        }
+        Iterations::Fixed(t) => (t, at(problem, form, shape, b, n, t)),
+        Iterations::Best => best_iterations(|t| at(problem, form, shape, b, n, t)),
+    }
+}
+
+/// The sample size from which on the bound of the loop at `T_n` lies below the untied floor of the same budget; nothing if
+/// that is beyond `10^299`.
+///
+/// # Formula
+/// ```math
+/// n_* = \inf\{n : R_L\text{-bound}(n', T_{n'}) \le c_{\rm U}\{B^2\log(eB)\}^{-a} \text{ for all } n' \ge n\}
+/// ```
+///
+/// # Reference
+/// Theorem 4.4, equation (20): the ratio tends to zero, so there is such a size.
+pub fn crossing(problem: &Problem, form: Form, shape: LoopShape, b: f64) -> Option<LogNumber> {
+    let floor = problem.rates().untied_floor(b, problem.constants()).ln();
+    let below = |ln: f64| {
+        let (_, terms) = with(problem, form, shape, b, exp(ln), Iterations::Schedule);
+        terms.total.ln() <= floor
+    };
+    const END: f64 = 688.0;
+    const STEP: f64 = 0.5;
+    if !below(END) {
+        return None;
+    }
+    let mut high = END;
+    while high > 0.0 && below(high - STEP) {
+        high -= STEP;
+    }
+    if high <= 0.0 {
+        return Some(LogNumber::ONE);
+    }
+    let mut low = high - STEP;
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if below(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    Some(LogNumber::from_ln(high.max(0.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Constants;
+    use loopfit_holder::Smoothness;
+    use loopfit_model::Architecture;
+    use proptest::prelude::*;
+
+    fn problem(d: usize, s: f64, transformer: bool) -> Problem {
+        let architecture = if transformer {
+            Architecture::transformer(d)
+        } else {
+            Architecture::Ffn
+        };
+        let smoothness = Smoothness::new(d, s).unwrap();
+        Problem::new(smoothness, architecture, Constants::default())
+    }
+
+    proptest! {
+        /// Both forms in plain arithmetic, straight from the displays.
+        #[test]
+        fn terms_are_the_displays(
+            d in 1usize..4, s in 0.3f64..3.0, q in 1u64..40, r in 1u64..400, t in 1u32..2000,
+            n in 2u32..1_000_000_000, transformer: bool,
+        ) {
+            let problem = problem(d, s, transformer);
+            let shape = problem.shape(q, r).unwrap();
+            let (n, t, a) = (f64::from(n), f64::from(t), problem.smoothness().a());
+            let (rf, qf, b) = (r as f64, q as f64, shape.count as f64);
+            let close = |got: LogNumber, want: f64| (got.value() - want).abs() <= 1e-9 * want.abs() + 1e-300;
+            let g = (t + 1.0).ln() + (t + 1.0) * (2.0 * (qf + 1.0) * (rf + 1.0)).ln();
+            let approximation = ((1.0 + (rf * t).ln()) / (rf * t)).powf(a);
+            let log_ert = 1.0 + (rf * t).ln();
+            let (need, rate) = if transformer { (log_ert * log_ert, t.sqrt()) } else { (log_ert, t) };
+            let initialisation = if t >= need { 0.0 } else { (-rate).exp() };
+            let estimation = (b * (1.0 + n.ln() + g) / n).min(1.0);
+            let terms = general(&problem, shape, n, t, 1.0 / n);
+            prop_assert!(close(terms.approximation, approximation));
+            prop_assert!(close(terms.initialisation, initialisation));
+            prop_assert!(close(terms.estimation, estimation));
+            prop_assert!(close(terms.total, approximation + initialisation + estimation + 1.0 / n));
+            let terms = budget_iteration(&problem, b, n, t);
+            prop_assert!(close(terms.approximation, ((1.0 + (b * t).ln()) / (b * t)).powf(a)));
+            prop_assert!(close(terms.estimation, b * (1.0 + n.ln() + t * (1.0 + b.ln())) / n));
+        }
+
+        /// No integer up to 10 000 does better than the minimiser.
+        #[test]
+        fn the_best_iterations_are_best(
+            d in 1usize..4, s in 0.3f64..3.0, q in 2u64..20, r in 2u64..60, ln_n in 5f64..14.0, transformer: bool,
+            general_form: bool,
+        ) {
+            let problem = problem(d, s, transformer);
+            let shape = problem.shape(q, r).unwrap();
+            let form = if general_form { Form::General } else { Form::BudgetIteration };
+            let (n, b) = (ln_n.exp().round(), shape.count as f64);
+            let (t, best) = with(&problem, form, shape, b, n, Iterations::Best);
+            for other in 1..10_000 {
+                let terms = at(&problem, form, shape, b, n, f64::from(other));
+                if terms.estimation < LogNumber::ONE {
+                    prop_assert!(best.total.ln() <= terms.total.ln() + 1e-12, "T = {}, T = {}", t, other);
+                }
+            }
+        }
+
+        /// Below the floor from the named size on, above it just before.
+        #[test]
+        fn crossings_cross(d in 1usize..4, s in 0.3f64..2.0, q in 2u64..20, r in 2u64..60) {
+            let problem = problem(d, s, false);
+            let shape = problem.shape(q, r).unwrap();
+            let b = shape.count as f64;
+            let floor = problem.rates().untied_floor(b, problem.constants());
+            let total = |ln: f64| with(&problem, Form::General, shape, b, ln.exp(), Iterations::Schedule).1.total;
+            if let Some(n) = crossing(&problem, Form::General, shape, b) {
+                prop_assert!(total(n.ln() - 1e-3) > floor);
+                for more in [1e-6, 0.1, 1.0, 10.0] {
+                    prop_assert!(total(n.ln() + more) <= floor);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn edges_are_finite() {
+        for transformer in [false, true] {
+            let problem = problem(2, 1000.0, transformer);
+            let shape = problem.shape(1, 1).unwrap();
+            for n in [1.0, 1e18] {
+                for t in [1.0, 1e18] {
+                    for form in [Form::General, Form::BudgetIteration] {
+                        let terms = at(&problem, form, shape, 1e18, n, t);
+                        assert!(!terms.total.ln().is_nan() && terms.total.ln() < 1e3);
+                    }
+                }
+            }
+        }
+    }
+}
