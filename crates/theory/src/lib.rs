@@ -6,6 +6,7 @@
 //! - [`thresholds`]: from which widths on the constructions of the proofs exist;
 //! - [`schedule`]: iterations and widths at a sample size (Theorems 4.4 and 4.5);
 //! - [`bound`]: the loop's risk bound term by term (Theorem 4.1), and where it meets the untied floor;
+//! - [`sensitivity`]: how much an output can change with the coefficients, all constants explicit (Lemma C.4);
 //! - [`check`]: a hypothesis, whether it holds, and a sentence that says so.
 //!
 //! Numbering is that of the paper: equations (1) to (23) in the text, (S1) and up in the
@@ -18,6 +19,7 @@ mod error;
 pub mod problem;
 pub mod rate;
 pub mod schedule;
+pub mod sensitivity;
 pub mod thresholds;
 
 pub use check::Check;
@@ -26,4 +28,5 @@ pub use error::Error;
 pub use problem::{LoopShape, Problem};
 pub use rate::Rates;
 pub use schedule::{FixedBudget, GrowingBudget, Start};
+pub use sensitivity::Sensitivity;
 pub use thresholds::Thresholds;
