@@ -3,6 +3,7 @@
 use crate::distance;
 use crate::{Error, Gamma, ScalarLikelihood};
 use loopfit_numerics::lanes::Simd;
+use loopfit_numerics::log_number::LogNumber;
 use loopfit_numerics::special::{sigmoid, softplus};
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +79,10 @@ impl ScalarLikelihood for Bernoulli {
     /// Paper, proof of Lemma C.1.
     fn rho(self, gamma: Gamma, f: f64, g: f64) -> f64 {
         distance::rho(gamma, &log_masses(f), &log_masses(g))
+    }
+
+    fn log_rho(self, gamma: Gamma, f: f64, g: f64) -> LogNumber {
+        distance::log_rho(gamma, &log_masses(f), &log_masses(g))
     }
 }
 

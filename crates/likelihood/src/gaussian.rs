@@ -1,9 +1,11 @@
 //! Gaussian regression (paper, Sections 3.1 and C.1).
 
+use crate::distance;
 use crate::scalar::SCALES;
 use crate::{Error, Gamma, ScalarLikelihood};
 use loopfit_numerics::lanes::Simd;
 use loopfit_numerics::libm::{expm1, log};
+use loopfit_numerics::log_number::LogNumber;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
@@ -134,6 +136,15 @@ impl ScalarLikelihood for Gaussian {
         let gamma = gamma.value();
         expm1(0.5 * gamma * (1.0 + gamma) * self.signal_to_noise(f, g)) / gamma
     }
+
+    /// # Formula
+    /// Leading term `exp{gamma (1 + gamma) D^2 / (2 sigma^2)} / gamma`.
+    fn log_rho(self, gamma: Gamma, f: f64, g: f64) -> LogNumber {
+        distance::unless_infinite(self.rho(gamma, f, g), || {
+            let gamma = gamma.value();
+            0.5 * gamma * (1.0 + gamma) * self.signal_to_noise(f, g) - log(gamma)
+        })
+    }
 }
 
 impl Gaussian {
@@ -175,6 +186,11 @@ mod tests {
         assert!(l.nll(1e150, -1e150).is_finite());
         assert_eq!(l.nll(1e300, -1e300), f64::INFINITY);
         assert_eq!(l.hellinger_squared(1e300, 0.0), 2.0);
+        // 2 (e^{3 D^2 / 32} - 1) at D = 1e3 and D = 1.
+        let large = l.log_rho(Gamma::HALF, 1e3, 0.0).ln();
+        assert!((large - 93750.0 - 2f64.ln()).abs() < 1e-10);
+        let small = l.log_rho(Gamma::HALF, 1.0, 0.0).value();
+        assert!((small - l.rho(Gamma::HALF, 1.0, 0.0)).abs() < 1e-15);
         check_nan(l);
     }
 

@@ -1,10 +1,11 @@
 //! Laplace regression (paper, Sections 3.1 and C.2).
 
-use crate::distance::exp_remainder;
+use crate::distance::{self, exp_remainder};
 use crate::scalar::SCALES;
 use crate::{Error, Gamma, ScalarLikelihood};
 use loopfit_numerics::lanes::Simd;
 use loopfit_numerics::libm::{exp, log};
+use loopfit_numerics::log_number::LogNumber;
 use serde::{Deserialize, Serialize};
 
 /// `Y = f(X) + e` where `e` has density `e^(-|u| / tau) / (2 tau)` and `tau` is known.
@@ -144,6 +145,15 @@ impl ScalarLikelihood for Laplace {
         let falls = gamma * exp_remainder(-(1.0 + gamma) * v);
         (grows + falls) / (gamma * (1.0 + 2.0 * gamma))
     }
+
+    /// # Formula
+    /// Leading term `(1 + gamma) e^(gamma v) / {gamma (1 + 2 gamma)}`.
+    fn log_rho(self, gamma: Gamma, f: f64, g: f64) -> LogNumber {
+        distance::unless_infinite(self.rho(gamma, f, g), || {
+            let gamma = gamma.value();
+            gamma * self.gap(f, g) + log((1.0 + gamma) / (gamma * (1.0 + 2.0 * gamma)))
+        })
+    }
 }
 
 impl Laplace {
@@ -182,6 +192,11 @@ mod tests {
         assert_eq!(l.nll(1e300, -1e300), 1e300);
         assert_eq!(l.hellinger_squared(1e300, 0.0), 2.0);
         assert_eq!(l.kl(1e300, 0.0), 5e299);
+        // 2 {(3 e^w + e^-3w) / 4 - 1}, w = D/4, at D = 1e4 and D = 1.
+        let large = l.log_rho(Gamma::HALF, 1e4, 0.0).ln();
+        assert!((large - 2500.0 - 1.5f64.ln()).abs() < 1e-12);
+        let small = l.log_rho(Gamma::HALF, 1.0, 0.0).value();
+        assert!((small - l.rho(Gamma::HALF, 1.0, 0.0)).abs() < 1e-15);
     }
 
     proptest! {

@@ -4,6 +4,7 @@ use crate::distance::{self, log_masses};
 use crate::{Error, Gamma};
 use loopfit_numerics::lanes::{Lane, Simd};
 use loopfit_numerics::libm::{exp, log};
+use loopfit_numerics::log_number::LogNumber;
 use serde::{Deserialize, Serialize};
 
 /// Class numbers are exact as 32-bit floats up to here.
@@ -165,6 +166,11 @@ impl Multiclass {
     /// place of `log(1 + e^t)`. Computed as the sum over classes, see [`crate::distance`].
     pub fn rho(self, gamma: Gamma, f: &[f64], g: &[f64]) -> f64 {
         distance::rho(gamma, &log_masses(f), &log_masses(g))
+    }
+
+    /// `rho_gamma`, also where it is too large for a float.
+    pub fn log_rho(self, gamma: Gamma, f: &[f64], g: &[f64]) -> LogNumber {
+        distance::log_rho(gamma, &log_masses(f), &log_masses(g))
     }
 }
 

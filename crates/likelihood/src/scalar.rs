@@ -2,6 +2,7 @@
 
 use crate::{Error, Gamma};
 use loopfit_numerics::lanes::Simd;
+use loopfit_numerics::log_number::LogNumber;
 use std::ops::RangeInclusive;
 
 /// Noise scales whose squares and reciprocal squares are ordinary 32-bit numbers.
@@ -36,6 +37,10 @@ pub trait ScalarLikelihood: Copy + Send + Sync + 'static {
 
     /// `rho_gamma(p_f, p_g)`, see [`Gamma`].
     fn rho(self, gamma: Gamma, f: f64, g: f64) -> f64;
+
+    /// [`ScalarLikelihood::rho`], also where it is too large for a float. There its leading term is all that
+    /// any digit holds.
+    fn log_rho(self, gamma: Gamma, f: f64, g: f64) -> LogNumber;
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What is refused, in sentences.
 
+use crate::calibration::BOUNDS;
+
 /// Why a calculation cannot be done.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
@@ -62,4 +64,7 @@ pub enum Error {
         /// What is allowed.
         range: &'static str,
     },
+    /// A bound of functions that is not a usable positive number.
+    #[error("H = {0} is no bound of functions: give a number from {start} to {end}", start = BOUNDS.start(), end = BOUNDS.end())]
+    Bound(f64),
 }

@@ -1,6 +1,7 @@
 //! What the paper proves, as calculators.
 //!
 //! - [`rate`]: exponents and powers of the logarithm (Theorems 4.2, 4.4, 4.5, Proposition 4.3);
+//! - [`calibration`]: the constants of the metric equivalence, explicit (Proposition 3.2);
 //! - [`constants`]: the constants that the theorems leave open, set to one unless given;
 //! - [`problem`]: a smoothness, an architecture and constants, with exact counts;
 //! - [`thresholds`]: from which widths on the constructions of the proofs exist;
@@ -13,6 +14,7 @@
 //! appendices.
 
 pub mod bound;
+pub mod calibration;
 pub mod check;
 pub mod constants;
 mod error;
@@ -22,6 +24,7 @@ pub mod schedule;
 pub mod sensitivity;
 pub mod thresholds;
 
+pub use calibration::{Calibration, LikelihoodModel};
 pub use check::Check;
 pub use constants::{Constant, Constants};
 pub use error::Error;

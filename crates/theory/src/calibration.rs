@@ -1,0 +1,467 @@
+//! Explicit constants of the metric calibration: how the distances of laws and of their index
+//! functions bound each other.
+//!
+//! The paper proves that constants exist which depend on the bound `H` of the functions and on the
+//! noise scale alone (Proposition 3.2). Its proofs are explicit up to a last step; here is that step, as
+//! sharp as the argument allows, for each of its four likelihood models and, by the argument of the
+//! energy model on a finite space, for several classes.
+
+use crate::Error;
+use loopfit_likelihood::{Gamma, Gaussian, Laplace, Likelihood, Multiclass, ScalarLikelihood};
+use loopfit_numerics::libm::{asinh, erfc, exp, log, log1p, sqrt};
+use loopfit_numerics::log_number::LogNumber;
+use loopfit_numerics::special::{sigmoid, softplus};
+use std::f64::consts::{E, FRAC_1_SQRT_2, LN_2, PI, SQRT_2};
+use std::ops::RangeInclusive;
+
+/// Bounds whose squares, also in units of any noise scale, are ordinary numbers.
+pub(crate) const BOUNDS: RangeInclusive<f64> = 1e-15..=1e15;
+
+/// How an index function stands for a law, as far as the constants depend on it.
+///
+/// # Reference
+/// Section 3.1: `m = G, La, Be, E`. The paper stops there; classes are ours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LikelihoodModel {
+    /// `Y = f(X) + N(0, sigma^2)`.
+    Gaussian(Gaussian),
+    /// `Y = f(X) + Laplace(tau)`.
+    Laplace(Laplace),
+    /// `Y` in {0, 1}, `f` the logit.
+    Bernoulli,
+    /// `Y` in `0..C`, `f` the C logits.
+    Multiclass(Multiclass),
+    /// `X` on the unit cube, `f` the log density up to a constant.
+    Energy,
+}
+
+impl From<Likelihood> for LikelihoodModel {
+    fn from(likelihood: Likelihood) -> Self {
+        match likelihood {
+            Likelihood::Gaussian(l) => Self::Gaussian(l),
+            Likelihood::Laplace(l) => Self::Laplace(l),
+            Likelihood::Bernoulli(_) => Self::Bernoulli,
+            Likelihood::Multiclass(l) => Self::Multiclass(l),
+            Likelihood::Energy(_) => Self::Energy,
+        }
+    }
+}
+
+/// The constants of one likelihood model for functions with values in `[-H, H]`.
+///
+/// `d_m` is the `L2(mu)` distance for the Gaussian, Laplace and Bernoulli models. It is the distance
+/// modulo what the law does not see for the other two: constants for the energy model, and for
+/// classes functions of `x` that are added to every logit.
+///
+/// # Reference
+/// Proposition 3.2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Calibration {
+    model: LikelihoodModel,
+    bound: f64,
+}
+
+impl Calibration {
+    /// The constants for functions with values in `[-bound, bound]`.
+    pub fn new(model: LikelihoodModel, bound: f64) -> Result<Self, Error> {
+        if BOUNDS.contains(&bound) {
+            Ok(Self { model, bound })
+        } else {
+            Err(Error::Bound(bound))
+        }
+    }
+
+    /// The likelihood model.
+    pub fn model(self) -> LikelihoodModel {
+        self.model
+    }
+
+    /// The bound `H`.
+    pub fn bound(self) -> f64 {
+        self.bound
+    }
+
+    /// The constant `c_m` of `c_m d_m(f, g)^2 <= h^2`.
+    ///
+    /// # Formula
+    /// ```math
+    /// c_{\mathrm G} = \frac{1-e^{-X}}{2H^2},\ X = \frac{H^2}{2\sigma^2}; \qquad
+    /// c_{\mathrm{La}} = \frac{1-(1+W)e^{-W}}{2H^2},\ W = \frac H\tau; \qquad
+    /// c_{\mathrm{Be}} = \frac{1}{16\cosh^2(H/2)}; \qquad
+    /// c_{\mathrm E} = \frac{e^{-2H}}{4}; \qquad
+    /// c_{\mathrm{classes}} = \frac{p_{\min}}{4},\ p_{\min} = \frac{1}{1+(C-1)e^{2H}}
+    /// ```
+    ///
+    /// Gaussian: at one `x` with `D = f - g` and `z = D^2/(8 sigma^2)`, which is at most `X`,
+    /// `h^2/D^2 = (1 - e^-z)/(4 sigma^2 z)` falls with `z` by concavity, so it is smallest at
+    /// `f = H`, `g = -H`. Laplace: with `w = |D|/(2 tau)`, at most `W`, `h^2 = 2{1 - (1 + w)e^-w}` has derivative
+    /// `2we^-w`; its ratio to that of `w^2` falls, hence so does `h^2/w^2` (monotone form of
+    /// l'Hôpital's rule), again down to `f = H`, `g = -H`. Bernoulli: the affinity is
+    /// `a = cosh((f+g)/4)/{cosh(f/2)cosh(g/2)}^(1/2)`, and
+    /// `h^2 = 2(1-a) >= 1 - a^2 = sinh^2(D/4)/{cosh(f/2)cosh(g/2)}`, at least `D^2/16` over `cosh^2(H/2)`; attained
+    /// as `f` and `g` approach `H`. Energy: Lemma C.2, attained in the limit where densities come close to
+    /// their smallest value `e^(-2H)`. Classes: Lemma C.2 with probabilities in place of densities:
+    /// `log` is `1/sqrt(p_min)`-Lipschitz on the square roots, whose squared logarithms then differ by `4/p_min` times
+    /// as much as they do.
+    ///
+    /// # Reference
+    /// Proposition 3.2 (i); Sections C.1 to C.3 and Lemma C.2.
+    pub fn c(self) -> LogNumber {
+        let h = self.bound;
+        match self.model {
+            LikelihoodModel::Gaussian(l) => at_the_corners(l, h),
+            LikelihoodModel::Laplace(l) => at_the_corners(l, h),
+            LikelihoodModel::Bernoulli => {
+                // log cosh t = t + log(1 + e^-2t) - log 2, at t = H/2.
+                let log_cosh = 0.5 * h + log1p(exp(-h)) - LN_2;
+                LogNumber::from_ln(-2.0 * log_cosh - 4.0 * LN_2)
+            }
+            LikelihoodModel::Multiclass(l) => self.p_min(l) / LogNumber::new(4.0),
+            LikelihoodModel::Energy => LogNumber::from_ln(-2.0 * h) / LogNumber::new(4.0),
+        }
+    }
+
+    /// The constant `C_m` of `h^2 <= C_m d_m(f, g)^2`; for the energy model and for classes also of
+    /// `KL <= C_m d_m(f, g)^2`.
+    ///
+    /// # Formula
+    /// ```math
+    /// C_{\mathrm G} = \frac{1}{4\sigma^2}; \qquad
+    /// C_{\mathrm{La}} = \frac{1}{4\tau^2}; \qquad
+    /// C_{\mathrm{Be}} = \frac1{16}; \qquad
+    /// C_{\mathrm E} = \frac{e^{2H}}{2}; \qquad
+    /// C_{\mathrm{classes}} = \tfrac12\min\{p_{\max}, \tfrac12\},\ p_{\max} = \frac{1}{1+(C-1)e^{-2H}}
+    /// ```
+    ///
+    /// Gaussian and Laplace: the ratios of [`Calibration::c`] are largest as `D` goes to 0. Bernoulli: with
+    /// `sqrt p = sin(theta)`, `h = 2 sin(|theta_f - theta_g|/2)` and
+    /// `d theta/dt = 1/{4 cosh(t/2)}`, at most 1/4; attained as `f` and `g` approach 0. Energy: Lemma C.2;
+    /// attained by `KL` in the limit where densities come close to their largest value `e^(2H)`.
+    /// Classes: as there, `KL` is the average of `(1 - t) Var(delta)` over the path, and the variance is
+    /// a quadratic form `diag(p) - pp^T`, below `p_max` because the second term takes away and below 1/2 because
+    /// no row's absolute sum `2p_i(1 - p_i)` is above it.
+    ///
+    /// # Reference
+    /// Proposition 3.2 (i); Sections C.1 to C.3 and Lemma C.2, equation (S9).
+    pub fn upper(self) -> LogNumber {
+        match self.model {
+            LikelihoodModel::Energy => LogNumber::from_ln(2.0 * self.bound - LN_2),
+            LikelihoodModel::Multiclass(l) => LogNumber::new(0.5 * self.p_max(l).min(0.5)),
+            _ => LogNumber::new(self.speed() * self.speed()),
+        }
+    }
+
+    /// The constant of the one-sided bridge `rho_{1/2} <= C h^2`.
+    ///
+    /// # Formula
+    /// ```math
+    /// \mathrm G:\ \frac{e^{3X}-1}{1-e^{-X}} = e^X+e^{2X}+e^{3X}; \qquad
+    /// \mathrm{La}:\ \frac{(3e^W+e^{-3W})/4-1}{1-(1+W)e^{-W}}; \qquad
+    /// \mathrm{Be}:\ 2e^{H/2}+1; \qquad
+    /// \mathrm E:\ 2e^{2H}+1; \qquad
+    /// \mathrm{classes}:\ 2\sqrt{p_{\max}/p_{\min}}+1
+    /// ```
+    ///
+    /// Gaussian and Laplace: both sides are known at each `x`, and their ratio rises with `|f - g|` from 3
+    /// to the value at `f = H`, `g = -H` (for Laplace because the ratio of derivatives
+    /// `(3/2) sinh(2w)/w` rises), so that these are sharp. The others: with `t = p_f/p_g`, `rho_{1/2}` is the
+    /// integral of `p_g (sqrt t - 1)^2 (2 sqrt t + 1)`, and `t` is at most `e^H`, `e^(4H)` and `p_max/p_min`.
+    ///
+    /// # Reference
+    /// Proposition 3.2 (ii); Lemma C.1, and Lemma C.2, equation (S10).
+    pub fn bridge(self) -> LogNumber {
+        let h = self.bound;
+        let twice_and_one = |root: LogNumber| root + root + LogNumber::ONE;
+        match self.model {
+            LikelihoodModel::Gaussian(l) => {
+                let x = 0.5 * (h / l.sigma()) * (h / l.sigma());
+                let e = LogNumber::from_ln(x);
+                e + e * e + e * e * e
+            }
+            LikelihoodModel::Laplace(l) => {
+                let rho = l.log_rho(Gamma::HALF, h, -h);
+                rho / LogNumber::new(l.hellinger_squared(h, -h))
+            }
+            LikelihoodModel::Bernoulli => twice_and_one(LogNumber::from_ln(0.5 * h)),
+            LikelihoodModel::Energy => twice_and_one(LogNumber::from_ln(2.0 * h)),
+            LikelihoodModel::Multiclass(l) => {
+                let ratio = LogNumber::new(self.p_max(l)) / self.p_min(l);
+                twice_and_one(ratio.pow(0.5))
+            }
+        }
+    }
+
+    /// The radius of a uniform cover of the functions that gives brackets of Hellinger width `u`, as many as the
+    /// cover has members: the bracket entropy at `u` is at most the log covering number at this radius.
+    ///
+    /// # Formula
+    /// ```math
+    /// \frac{u}{2\|L\|_2} \text{ for } \mathrm G, \mathrm{La}, \mathrm{Be}; \qquad
+    /// \operatorname{asinh}(u/2) \text{ for } \mathrm E \text{ and classes}
+    /// ```
+    /// where `L` is the largest `|d/dt sqrt(p_t)|` over `|t| <= H`:
+    /// ```math
+    /// \|L\|_2^2 = \frac{1}{2\sqrt{2\pi}\,\sigma^2}\Bigl\{\frac2e(\eta+z)+ze^{-z^2/2}
+    ///   +\sqrt{\tfrac\pi2}\operatorname{erfc}\frac{z}{\sqrt2}\Bigr\},\ \eta=\frac H\sigma,\ z=\min(\eta,\sqrt2); \qquad
+    /// \frac{H+\tau}{4\tau^3}; \qquad
+    /// \tfrac12 p(1-p)^2,\ p = \max\{\tfrac13, \operatorname{sigmoid}(-H)\}
+    /// ```
+    ///
+    /// Gaussian: in units of sigma the derivative is `z e^(-z^2/4)` up to a factor, `z` the distance of `y` from
+    /// `t`. It peaks at `sqrt 2`, which some `t` attains where `| |y| - sqrt 2 | <= eta`; elsewhere the end of
+    /// the interval of `t` that comes nearest to the peak counts. Laplace: `e^{-(|y| - H)_+/tau}/(8 tau^3)` integrated.
+    /// Bernoulli: `sqrt(p)(1 - p)/2` rises up to `p = 1/3` and falls from there; both values of `y` count the same.
+    /// Energy: Lemma C.2, brackets of width `2 sinh(radius)`; the argument is the same for classes at each `x`.
+    ///
+    /// # Reference
+    /// Proposition 3.2 (iii); Section C.3, the display of `L`, and Lemma C.2.
+    pub fn index_radius(self, u: f64) -> f64 {
+        match self.envelope() {
+            Some(norm) => u / (2.0 * norm),
+            None => asinh(0.5 * u),
+        }
+    }
+
+    /// The radius of an internal uniform cover of the functions that gives an internal Hellinger cover of
+    /// their laws at radius `eps`.
+    ///
+    /// # Formula
+    /// ```math
+    /// h(\mathbb P_f,\mathbb P_g)\le \tfrac12\sqrt{I}\,\|f-g\|_\infty, \qquad
+    /// \tfrac12\sqrt I = \frac1{2\sigma},\ \frac1{2\tau},\ \frac14,\ \frac12,\ \frac12
+    /// ```
+    /// for `m` = G, La, Be, E and classes. On the way from `f` to `g` the square root of the density moves with
+    /// half the root of the Fisher information in the direction `g - f`. That is the variance of `g - f` for the
+    /// last two, which its largest square bounds.
+    ///
+    /// # Reference
+    /// Proposition 3.2 (iii), last sentence.
+    pub fn cover_radius(self, eps: f64) -> f64 {
+        eps / self.speed()
+    }
+
+    /// The largest `h / sup|f - g|`, see [`Calibration::cover_radius`].
+    fn speed(self) -> f64 {
+        match self.model {
+            LikelihoodModel::Gaussian(l) => 0.5 / l.sigma(),
+            LikelihoodModel::Laplace(l) => 0.5 / l.tau(),
+            LikelihoodModel::Bernoulli => 0.25,
+            LikelihoodModel::Multiclass(_) | LikelihoodModel::Energy => 0.5,
+        }
+    }
+
+    /// The norm of the envelope `L`, see [`Calibration::index_radius`].
+    fn envelope(self) -> Option<f64> {
+        let h = self.bound;
+        match self.model {
+            LikelihoodModel::Gaussian(l) => {
+                let eta = h / l.sigma();
+                let z = eta.min(SQRT_2);
+                let peak = 2.0 / E * (eta + z);
+                let tail = z * exp(-0.5 * z * z) + sqrt(0.5 * PI) * erfc(z * FRAC_1_SQRT_2);
+                Some(sqrt((peak + tail) / (2.0 * sqrt(2.0 * PI))) / l.sigma())
+            }
+            LikelihoodModel::Laplace(l) => Some(0.5 * sqrt(h / l.tau() + 1.0) / l.tau()),
+            LikelihoodModel::Bernoulli => {
+                let p = sigmoid(-h).max(1.0 / 3.0);
+                Some((1.0 - p) * sqrt(0.5 * p))
+            }
+            LikelihoodModel::Multiclass(_) | LikelihoodModel::Energy => None,
+        }
+    }
+
+    /// The least probability of a class: its logit is `-H`, all others are `H`.
+    fn p_min(self, l: Multiclass) -> LogNumber {
+        LogNumber::from_ln(-softplus(others(l) + 2.0 * self.bound))
+    }
+
+    /// The largest probability of a class.
+    fn p_max(self, l: Multiclass) -> f64 {
+        sigmoid(2.0 * self.bound - others(l))
+    }
+}
+
+/// `log(C - 1)`.
+fn others(l: Multiclass) -> f64 {
+    log((l.classes() - 1) as f64)
+}
+
+/// `h^2 / (f - g)^2` at `f = H`, `g = -H`.
+fn at_the_corners(l: impl ScalarLikelihood, h: f64) -> LogNumber {
+    LogNumber::new(l.hellinger_squared(h, -h)) / LogNumber::new(4.0 * h * h)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopfit_likelihood::{Bernoulli, Distance, distance};
+    use loopfit_numerics::quadrature::integrate;
+    use proptest::prelude::*;
+
+    fn all() -> [LikelihoodModel; 5] {
+        [
+            LikelihoodModel::Gaussian(Gaussian::new(0.4).unwrap()),
+            LikelihoodModel::Laplace(Laplace::new(0.3).unwrap()),
+            LikelihoodModel::Bernoulli,
+            LikelihoodModel::Multiclass(Multiclass::new(4).unwrap()),
+            LikelihoodModel::Energy,
+        ]
+    }
+
+    fn at(model: LikelihoodModel, h: f64) -> Calibration {
+        Calibration::new(model, h).unwrap()
+    }
+
+    fn close(got: f64, expected: f64, tolerance: f64) {
+        assert!((got / expected - 1.0).abs() < tolerance, "{got} {expected}");
+    }
+
+    #[test]
+    fn bounds_are_checked() {
+        for bad in [0.0, -1.0, 1e16, f64::NAN, f64::INFINITY] {
+            assert!(Calibration::new(LikelihoodModel::Energy, bad).is_err());
+        }
+    }
+
+    /// With constant functions the Gaussian and Laplace constants are attained: `c` and the bridge at `(H, -H)`,
+    /// `C` as the functions approach each other.
+    #[test]
+    fn regression_constants_are_attained() {
+        fn check(l: impl ScalarLikelihood, calibration: Calibration) {
+            let h = calibration.bound();
+            let far = l.hellinger_squared(h, -h);
+            close(calibration.c().value(), far / (4.0 * h * h), 1e-12);
+            close(
+                calibration.bridge().value(),
+                l.rho(Gamma::HALF, h, -h) / far,
+                1e-11,
+            );
+            let near = l.hellinger_squared(1e-7, 0.0) / 1e-14;
+            close(calibration.upper().value(), near, 1e-6);
+        }
+        for h in [1e-3, 0.2, 1.0, 3.0] {
+            let [g, la, ..] = all();
+            check(Gaussian::new(0.4).unwrap(), at(g, h));
+            check(Laplace::new(0.3).unwrap(), at(la, h));
+        }
+    }
+
+    #[test]
+    fn bernoulli_constants_are_attained() {
+        for h in [0.1, 1.0, 6.0] {
+            let calibration = at(LikelihoodModel::Bernoulli, h);
+            let ratio = |f: f64| Bernoulli.hellinger_squared(f, f - 1e-6) / 1e-12;
+            close(calibration.c().value(), ratio(h), 1e-5);
+            close(calibration.upper().value(), ratio(5e-7), 1e-6);
+        }
+    }
+
+    /// Two densities that differ on a set of mass 1e-9 alone: the smallest density there is `e^(-2H)`, the largest `e^(2H)`.
+    #[test]
+    fn energy_constants_are_attained() {
+        let (h, mass, step) = (0.8, 1e-9f64, 1e-4);
+        let calibration = at(LikelihoodModel::Energy, h);
+        let centred = mass * (1.0 - mass) * step * step;
+        let of = |there: f64, inward: f64, distance: Distance| {
+            let log_weights = [(1.0 - mass).ln(), mass.ln()];
+            let f = [log_weights[0] - there, log_weights[1] + there];
+            let g = [f[0], f[1] + inward];
+            distance.of_log_masses(&distance::log_masses(&f), &distance::log_masses(&g)) / centred
+        };
+        let low = of(-h, step, Distance::HellingerSquared);
+        close(calibration.c().value(), low, 1e-3);
+        let high = of(h, -step, Distance::Kl);
+        close(calibration.upper().value(), high, 1e-3);
+    }
+
+    /// Two classes are the Bernoulli model with logit `f_1 - f_0`, whose square is twice the centred square.
+    #[test]
+    fn two_classes_bound_the_bernoulli_model() {
+        let two = LikelihoodModel::Multiclass(Multiclass::new(2).unwrap());
+        for h in [0.1, 1.0, 4.0] {
+            let (classes, bernoulli) = (at(two, h), at(LikelihoodModel::Bernoulli, 2.0 * h));
+            assert!(classes.c().value() <= 2.0 * bernoulli.c().value());
+            // KL <= (logit difference)^2 / 8 is sharp.
+            close(classes.upper().value(), 0.25, 1e-14);
+        }
+    }
+
+    /// The envelope by definition: the largest slope over a grid of `t`, squared and integrated over `y`.
+    #[test]
+    fn envelopes_are_the_largest_slopes() {
+        fn norm(
+            l: impl ScalarLikelihood,
+            h: f64,
+            integral: impl Fn(&dyn Fn(f64) -> f64) -> f64,
+        ) -> f64 {
+            integral(&|y| {
+                let slope = |t: f64| (-0.5 * l.nll(y, t)).exp() * 0.5 * l.derivative(y, t).abs();
+                let n = 2000;
+                let largest = (0..=n)
+                    .map(|i| slope(h * (2 * i - n) as f64 / n as f64))
+                    .fold(0.0, f64::max);
+                largest * largest
+            })
+            .sqrt()
+        }
+        for h in [0.1, 0.5, 0.69, 0.7, 2.0] {
+            let [g, la, be, ..] = all();
+            let width = |model| 1.0 / at(model, h).index_radius(2.0);
+            let line = |f: &dyn Fn(f64) -> f64| integrate(-h - 9.0, h + 9.0, 60, f);
+            close(width(g), norm(Gaussian::new(0.4).unwrap(), h, line), 1e-4);
+            close(width(la), norm(Laplace::new(0.3).unwrap(), h, line), 1e-2);
+            close(width(be), norm(Bernoulli, h, |f| f(0.0) + f(1.0)), 1e-5);
+        }
+        for model in &all()[3..] {
+            assert!((2.0 * at(*model, 1.0).index_radius(0.3).sinh() - 0.3).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn nothing_overflows() {
+        for model in all() {
+            for h in [1e-15, 1e15] {
+                let calibration = at(model, h);
+                for number in [calibration.c(), calibration.upper(), calibration.bridge()] {
+                    assert!(number.ln().is_finite(), "{model:?} {h}");
+                }
+                let (bracket, cover) =
+                    (calibration.index_radius(0.5), calibration.cover_radius(0.5));
+                assert!(bracket > 0.0 && bracket.is_finite() && cover > 0.0 && cover.is_finite());
+            }
+        }
+        // 3X with X = H^2 / (2 sigma^2).
+        let [gaussian, ..] = all();
+        close(at(gaussian, 100.0).bridge().ln(), 1.5 * 1e4 / 0.16, 1e-12);
+    }
+
+    proptest! {
+        /// As `H` falls to zero the three constants become 1/4, 1/4 and 3 times the information: no room is lost.
+        #[test]
+        fn small_bounds_are_the_local_theory(h in 1e-9f64..1e-7) {
+            let [g, la, be, _, e] = all();
+            for (model, information) in [(g, 1.0 / 0.16), (la, 1.0 / 0.09), (be, 0.25)] {
+                let calibration = at(model, h);
+                close(calibration.c().value(), 0.25 * information, 1e-6);
+                close(calibration.upper().value(), 0.25 * information, 1e-12);
+                close(calibration.bridge().value(), 3.0, 1e-5);
+                close(1.0 / calibration.index_radius(1.0), information.sqrt(), 1e-6);
+            }
+            close(at(e, h).c().value(), 0.25, 1e-6);
+            close(at(e, h).bridge().value(), 3.0, 1e-6);
+        }
+
+        /// The cover radius turns uniform into Hellinger distance.
+        #[test]
+        fn covers_are_covers(f in -2.0f64..2.0, g in -2.0f64..2.0) {
+            let [gaussian, laplace, bernoulli, ..] = all();
+            let check = |h2: f64, model| {
+                prop_assert!(at(model, 2.0).cover_radius(h2.sqrt()) <= (f - g).abs() * (1.0 + 1e-12));
+                Ok(())
+            };
+            check(Gaussian::new(0.4).unwrap().hellinger_squared(f, g), gaussian)?;
+            check(Laplace::new(0.3).unwrap().hellinger_squared(f, g), laplace)?;
+            check(Bernoulli.hellinger_squared(f, g), bernoulli)?;
+        }
+    }
+}
