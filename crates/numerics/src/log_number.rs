@@ -1,5 +1,6 @@
 //! Nonnegative numbers by their logarithm, for products that no float can hold.
 
+use std::fmt;
 use std::ops::{Add, Div, Mul};
 
 /// A nonnegative number `x`, kept as `log x`. Sums and products neither overflow nor underflow.
@@ -85,6 +86,23 @@ fn log_abs_expm1(x: f64) -> f64 {
     }
 }
 
+/// Five digits; the power of ten alone where the number is beyond floats.
+impl fmt::Display for LogNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tens = self.0 * std::f64::consts::LOG10_E;
+        if *self == Self::ZERO {
+            f.write_str("0")
+        } else if (-4.0..5.0).contains(&tens) {
+            let decimals = (4 - tens.floor() as i32).max(0) as usize;
+            write!(f, "{:.decimals$}", self.value())
+        } else if tens.abs() < 300.0 {
+            write!(f, "{:.4e}", self.value())
+        } else {
+            write!(f, "10^{tens:.1}")
+        }
+    }
+}
+
 impl Add for LogNumber {
     type Output = Self;
     fn add(self, other: Self) -> Self {
@@ -146,6 +164,22 @@ mod tests {
         assert_eq!(huge.ln_1p(), 1e15);
         assert_eq!(LogNumber::ZERO.ln_1p(), 0.0);
         assert_eq!(LogNumber::ZERO.pow(0.0), LogNumber::ONE);
+    }
+
+    #[test]
+    fn numbers_are_shown_with_five_digits() {
+        let cases = [
+            (0.0, "0"),
+            (1.0, "1.0000"),
+            (0.25, "0.25000"),
+            (12345.6, "12346"),
+            (2.5e-7, "2.5000e-7"),
+            (1e100, "1.0000e100"),
+        ];
+        for (x, text) in cases {
+            assert_eq!(LogNumber::new(x).to_string(), text);
+        }
+        assert_eq!(LogNumber::from_ln(1e4).to_string(), "10^4342.9");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What is refused, in sentences.
 
 use crate::calibration::BOUNDS;
+use crate::integral::MAX_PRODUCT_DIMENSION;
 
 /// Why a calculation cannot be done.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -67,4 +68,50 @@ pub enum Error {
     /// A bound of functions that is not a usable positive number.
     #[error("H = {0} is no bound of functions: give a number from {start} to {end}", start = BOUNDS.start(), end = BOUNDS.end())]
     Bound(f64),
+    /// Functions that are larger than their bound.
+    #[error(
+        "the functions reach {largest} in absolute value, above the bound H = {bound}: give H = {largest} or more"
+    )]
+    AboveBound {
+        /// The largest value seen.
+        largest: f64,
+        /// The bound as given.
+        bound: f64,
+    },
+    /// Functions too large to square.
+    #[error("the functions reach {0} in absolute value and can be compared up to {end}: rescale them", end = BOUNDS.end())]
+    TooLarge(f64),
+    /// A function that is NaN or infinite somewhere.
+    #[error(
+        "the {which} function is not a finite number at x = ({point}): its laws have no distance"
+    )]
+    NotFinite {
+        /// `first` or `second`.
+        which: &'static str,
+        /// The coordinates, separated by commas.
+        point: String,
+    },
+    /// A cube without coordinates.
+    #[error("functions on the unit cube need at least one coordinate: give d = 1 or more")]
+    NoCoordinates,
+    /// A product rule in a dimension where it is hopeless.
+    #[error(
+        "quadrature serves up to {MAX_PRODUCT_DIMENSION} coordinates, not {0}: use Monte Carlo"
+    )]
+    ProductDimension(usize),
+    /// Too few or too many points.
+    #[error("{points} points cannot be used here: choose {least} to {most}")]
+    Points {
+        /// As asked for.
+        points: usize,
+        /// The fewest.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
+    /// Densities so peaked that a single batch of random points holds all their mass.
+    #[error(
+        "the densities have all their mass near a few of the {0} random points: use more points, or quadrature"
+    )]
+    Concentrated(usize),
 }
