@@ -114,4 +114,13 @@ pub enum Error {
         "the densities have all their mass near a few of the {0} random points: use more points, or quadrature"
     )]
     Concentrated(usize),
+    /// More untied shapes than can be gone through.
+    #[error(
+        "the union of all untied shapes is enumerated up to a budget of {}, and {budget} is asked for: lower the budget",
+        crate::entropy::LARGEST_UNION
+    )]
+    UnionTooLarge {
+        /// The cap.
+        budget: usize,
+    },
 }

@@ -10,6 +10,7 @@
 //! - [`schedule`]: iterations and widths at a sample size (Theorems 4.4 and 4.5);
 //! - [`bound`]: the loop's risk bound term by term (Theorem 4.1), and where it meets the untied floor;
 //! - [`sensitivity`]: how much an output can change with the coefficients, all constants explicit (Lemma C.4);
+//! - [`entropy`]: covers, brackets, the critical radius, the union of untied shapes (Proposition 3.4);
 //! - [`check`]: a hypothesis, whether it holds, and a sentence that says so.
 //!
 //! Numbering is that of the paper: equations (1) to (23) in the text, (S1) and up in the
@@ -20,9 +21,10 @@ pub mod calibration;
 pub mod check;
 pub mod constants;
 pub mod distance;
+pub mod entropy;
 mod error;
-pub mod problem;
 pub mod integral;
+pub mod problem;
 pub mod rate;
 pub mod schedule;
 pub mod sensitivity;
@@ -33,8 +35,8 @@ pub use check::Check;
 pub use constants::{Constant, Constants};
 pub use distance::{Distances, Estimate, LogEstimate};
 pub use error::Error;
-pub use problem::{LoopShape, Problem};
 pub use integral::{Integration, Method};
+pub use problem::{LoopShape, Problem};
 pub use rate::Rates;
 pub use schedule::{FixedBudget, GrowingBudget, Start};
 pub use sensitivity::Sensitivity;
