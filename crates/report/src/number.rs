@@ -91,6 +91,36 @@ pub fn value(value: f64, digits: usize, exponent: Exponent) -> String {
     format!("{mantissa}{}", times_power(exponent))
 }
 
+/// A number by its natural logarithm, however large or small it is: `1.23 × 10⁴⁵⁶`, or a power of ten
+/// alone where the logarithm itself leaves no digits for a mantissa.
+pub fn of_log(ln: f64, digits: usize) -> String {
+    let log10 = ln / std::f64::consts::LN_10;
+    if ln == f64::NEG_INFINITY {
+        return "0".into();
+    }
+    if !log10.is_finite() {
+        return not_finite(log10);
+    }
+    if log10.abs() < 300.0 {
+        return value(ln.exp(), digits, Exponent::Own);
+    }
+    let mut exponent = log10.floor();
+    let mut mantissa = format!(
+        "{:.*}",
+        digits.saturating_sub(1),
+        10f64.powf(log10 - exponent)
+    );
+    if mantissa.starts_with("10") {
+        exponent += 1.0;
+        mantissa = format!("{:.*}", digits.saturating_sub(1), 1.0);
+    }
+    if exponent.abs() < 1e9 {
+        format!("{mantissa} × {}", power_of_ten(exponent as i32))
+    } else {
+        format!("10^({})", value(log10, digits, Exponent::Own))
+    }
+}
+
 /// A whole number with its thousands apart: `96,000`.
 pub fn integer(value: u64) -> String {
     let digits = value.to_string();
@@ -233,6 +263,23 @@ mod tests {
         ];
         for (value, text) in cases {
             assert_eq!(shortest(value), text);
+        }
+    }
+
+    #[test]
+    fn numbers_by_their_logarithm() {
+        let ln10 = std::f64::consts::LN_10;
+        let cases = [
+            (f64::NEG_INFINITY, "0"),
+            (0.0, "1.00"),
+            (1234f64.ln(), "1.23 × 10³"),
+            (1000.0 * ln10, "1.00 × 10¹⁰⁰⁰"),
+            (-400.5 * ln10, "3.16 × 10⁻⁴⁰¹"),
+            (1e12 * ln10, "10^(1.00 × 10¹²)"),
+            (f64::INFINITY, "∞"),
+        ];
+        for (ln, text) in cases {
+            assert_eq!(of_log(ln, 3), text);
         }
     }
 

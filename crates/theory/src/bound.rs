@@ -134,16 +134,16 @@ pub fn at(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64, t: f6
 }
 
 /// The iteration count at which a bound is smallest, and the bound there, among those whose estimation term is below one
-/// (above it no bound says anything); `T = 1` if there is none.
+/// (above it no bound says anything); nothing if there is none.
 ///
 /// Both forms fall and then rise in `T`, but for a first stretch near `T = 1` and the initialisation term, which ends
 /// where its condition begins to hold; so a fine geometric grid is searched, and then the integers beside its best point.
-pub fn best_iterations(bound: impl Fn(f64) -> Terms) -> (f64, Terms) {
+pub fn best_iterations(bound: impl Fn(f64) -> Terms) -> Option<(f64, Terms)> {
     let value = |t: f64| {
         let terms = bound(t);
         (terms.estimation < LogNumber::ONE).then(|| terms.total.ln())
     };
-    let mut grid = vec![(1.0, value(1.0).unwrap_or(f64::INFINITY))];
+    let mut grid = vec![(1.0, value(1.0)?)];
     while let Some(&(last, _)) = grid.last().filter(|(t, _)| *t < LARGEST_ITERATIONS) {
         let next = floor(last * 1.02).max(last + 1.0);
         match value(next) {
@@ -159,7 +159,7 @@ pub fn best_iterations(bound: impl Fn(f64) -> Terms) -> (f64, Terms) {
         .map_or(grid[best].0 * 1.02, |g| floor(g.0));
     let at = |t: f64| value(t).unwrap_or(f64::INFINITY);
     let t = smallest_between(low, floor(high), grid[best].0, at);
-    (t, bound(t))
+    Some((t, bound(t)))
 }
 
 /// Beyond this, neighbouring integers are one float.
@@ -190,7 +190,7 @@ pub enum Iterations {
     Schedule,
     /// A fixed number.
     Fixed(f64),
-    /// Those that minimise the bound.
+    /// Those that minimise the bound; those of the schedule where no count says anything.
     Best,
 }
 
@@ -203,13 +203,12 @@ pub fn with(
     n: f64,
     iterations: Iterations,
 ) -> (f64, Terms) {
+    let at = |t: f64| at(problem, form, shape, b, n, t);
+    let schedule = || fixed_iterations(problem.smoothness().a(), n);
     match iterations {
-        Iterations::Schedule => {
-            let t = fixed_iterations(problem.smoothness().a(), n);
-            (t, at(problem, form, shape, b, n, t))
-        }
-        Iterations::Fixed(t) => (t, at(problem, form, shape, b, n, t)),
-        Iterations::Best => best_iterations(|t| at(problem, form, shape, b, n, t)),
+        Iterations::Schedule => (schedule(), at(schedule())),
+        Iterations::Fixed(t) => (t, at(t)),
+        Iterations::Best => best_iterations(at).unwrap_or_else(|| (schedule(), at(schedule()))),
     }
 }
 
@@ -309,11 +308,14 @@ mod tests {
             let shape = problem.shape(q, r).unwrap();
             let form = if general_form { Form::General } else { Form::BudgetIteration };
             let (n, b) = (ln_n.exp().round(), shape.count as f64);
-            let (t, best) = with(&problem, form, shape, b, n, Iterations::Best);
+            let best = best_iterations(|t| at(&problem, form, shape, b, n, t));
             for other in 1..10_000 {
                 let terms = at(&problem, form, shape, b, n, f64::from(other));
                 if terms.estimation < LogNumber::ONE {
+                    let (t, best) = best.unwrap();
                     prop_assert!(best.total.ln() <= terms.total.ln() + 1e-12, "T = {}, T = {}", t, other);
+                } else if other == 1 {
+                    prop_assert!(best.is_none());
                 }
             }
         }

@@ -91,7 +91,9 @@ impl FixedBudget {
         let checks = vec![
             size_check(n),
             admissible(problem, thresholds, shape),
-            initialisation(problem, shape.r as f64, t, from_on(initialised)),
+            initialisation_from(problem, shape.r as f64, t, || {
+                from_on_words(from_on(initialised))
+            }),
         ];
         Ok(Self {
             n,
@@ -175,10 +177,14 @@ impl GrowingBudget {
                     "W_n = {w:.4} {compared} r_n = {}, so that T_n {} W_n / r_n up to a factor 2{}",
                     shape.r,
                     if many { "is" } else { "is not" },
-                    from_on_words(many, rounding)
+                    if many {
+                        String::new()
+                    } else {
+                        from_on_words(rounding)
+                    }
                 ),
             ),
-            initialisation(problem, shape.r as f64, t, initialised),
+            initialisation_from(problem, shape.r as f64, t, || from_on_words(initialised)),
         ];
         Ok(Self {
             n,
@@ -288,7 +294,12 @@ fn initialisation_need(problem: &Problem, r: f64, t: f64) -> f64 {
     problem.constant("C_init") * log_ert.powi(problem.h_0() as i32)
 }
 
-fn initialisation(problem: &Problem, r: f64, t: f64, from: Option<f64>) -> Check {
+/// [`initialisation_holds`] in words.
+pub fn initialisation(problem: &Problem, r: f64, t: f64) -> Check {
+    initialisation_from(problem, r, t, String::new)
+}
+
+fn initialisation_from(problem: &Problem, r: f64, t: f64, more: impl FnOnce() -> String) -> Check {
     let need = initialisation_need(problem, r, t);
     let holds = t >= need;
     let power = match problem.h_0() {
@@ -301,7 +312,7 @@ fn initialisation(problem: &Problem, r: f64, t: f64, from: Option<f64>) -> Check
         holds,
         format!(
             "T = {t} {sign} C_init {power} = {need:.4}{}",
-            from_on_words(holds, from)
+            if holds { String::new() } else { more() }
         ),
     )
 }
@@ -317,11 +328,10 @@ fn from_on(holds: impl Fn(f64) -> bool) -> Option<f64> {
     from
 }
 
-fn from_on_words(holds: bool, from: Option<f64>) -> String {
-    match (holds, from) {
-        (true, _) => String::new(),
-        (false, Some(n)) => format!("; it holds from n = {n} on"),
-        (false, None) => "; it does not hold up to n = 10^18".to_string(),
+fn from_on_words(from: Option<f64>) -> String {
+    match from {
+        Some(n) => format!("; it holds from n = {n} on"),
+        None => "; it does not hold up to n = 10^18".to_string(),
     }
 }
 

@@ -1,13 +1,22 @@
 //! `loopfit theory`: what the paper proves, as calculators.
 
+mod bound;
 mod rate;
+mod schedule;
 
+use crate::architecture::TokensArgument;
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
+use loopfit_holder::HolderClass;
+use loopfit_model::Architecture;
+use loopfit_model::network::CONSTANT_TOKENS;
+use loopfit_model::reference::LAYER_NORM_STABILISER;
+use loopfit_numerics::log_number::LogNumber;
 use loopfit_report::{Align, Table, number};
-use loopfit_theory::{Check, Constant, Constants};
-use serde_json::{Value, json};
+use loopfit_theory::problem::LARGEST;
+use loopfit_theory::{Check, Constant, Constants, LoopShape, Problem, Thresholds};
+use serde_json::{Map, Value, json};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -19,11 +28,17 @@ pub(crate) struct Arguments {
 enum Command {
     /// Exponents and powers of the logarithm for a dimension and a smoothness.
     Rate(rate::Arguments),
+    /// Iterations and widths that the theorems take at a sample size, with their hypotheses checked.
+    Schedule(schedule::Arguments),
+    /// The risk bound of a loop term by term, its best iteration count, and the untied floor beside it.
+    Bound(bound::Arguments),
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     match &a.command {
         Command::Rate(a) => rate::run(a, global),
+        Command::Schedule(a) => schedule::run(a, global),
+        Command::Bound(a) => bound::run(a, global),
     }
 }
 
@@ -54,6 +69,106 @@ impl ConstantArguments {
         }
         Ok(constants)
     }
+}
+
+/// The problem: a smoothness, an architecture, open constants.
+#[derive(clap::Args, Clone, Debug)]
+struct ProblemArguments {
+    #[command(flatten)]
+    smoothness: rate::SmoothnessArguments,
+    /// The architecture.
+    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer"])]
+    arch: String,
+    #[command(flatten)]
+    tokens: TokensArgument,
+    /// Bound H of the target and of the output, which decides how large coefficients must be allowed to be.
+    #[arg(long, value_name = "H", default_value_t = 1.0)]
+    bound: f64,
+    #[command(flatten)]
+    constants: ConstantArguments,
+}
+
+impl ProblemArguments {
+    /// The problem, and the thresholds of the construction for it.
+    fn get(&self) -> Result<(Problem, Thresholds)> {
+        let smoothness = self.smoothness.get()?;
+        HolderClass::new(smoothness, self.bound).map_err(|error| usage(error.to_string()))?;
+        let architecture = self.tokens.of(&self.arch)?.at(smoothness.d())?;
+        let thresholds =
+            Thresholds::new(smoothness, &architecture, self.bound, LAYER_NORM_STABILISER)
+                .map_err(as_usage)?;
+        let constants = self.constants.constants()?;
+        Ok((
+            Problem::new(smoothness, architecture, constants),
+            thresholds,
+        ))
+    }
+
+    /// `residual FFN, d = 2, s = 1`.
+    fn words(&self, problem: &Problem) -> String {
+        let name = match problem.architecture() {
+            Architecture::Ffn => "residual FFN".to_string(),
+            Architecture::Transformer { partition } => {
+                format!(
+                    "post-LN Transformer with N = {} tokens",
+                    partition.len() + CONSTANT_TOKENS
+                )
+            }
+        };
+        let smoothness = problem.smoothness();
+        format!("{name}, d = {}, s = {}", smoothness.d(), smoothness.s())
+    }
+}
+
+/// The shape of a loop: widths, or a budget and the widest block under it.
+#[derive(clap::Args, Clone, Debug)]
+struct ShapeArguments {
+    /// The cap B: the loop has the largest hidden width that it allows. By default the smallest cap
+    /// that admits the construction of the proofs.
+    #[arg(long, value_name = "B", value_parser = whole, conflicts_with = "width")]
+    budget: Option<u64>,
+    /// State dimension q; by default that of the construction, or the largest whose widest block is at
+    /// least as wide.
+    #[arg(long = "q", value_name = "Q", value_parser = whole)]
+    state: Option<u64>,
+    /// Hidden width r; the cap is then what the shape counts.
+    #[arg(long = "r", value_name = "R", value_parser = whole, requires = "state")]
+    width: Option<u64>,
+}
+
+impl ShapeArguments {
+    /// The shape and the cap.
+    fn get(&self, problem: &Problem, thresholds: &Thresholds) -> Result<(LoopShape, u64)> {
+        let shape = match (self.budget, self.state, self.width) {
+            (None, Some(q), Some(r)) => problem.shape(q, r),
+            (None, q, _) => problem.shape(q.unwrap_or(thresholds.q), thresholds.r),
+            (Some(budget), q, _) => match q {
+                Some(q) => problem.widest(q, budget),
+                None => problem
+                    .default_q(budget, thresholds.q)
+                    .and_then(|q| problem.widest(q, budget)),
+            },
+        }
+        .map_err(as_usage)?;
+        Ok((shape, self.budget.unwrap_or(shape.count)))
+    }
+}
+
+/// Parses a whole number up to 10^18, also as 1e6.
+fn whole(text: &str) -> Result<u64, String> {
+    let number: Option<u64> = text.parse().ok().or_else(|| {
+        let float: f64 = text.parse().ok()?;
+        (float >= 0.0 && float <= LARGEST && float.fract() == 0.0).then_some(float as u64)
+    });
+    match number {
+        Some(number) if (1..=LARGEST as u64).contains(&number) => Ok(number),
+        _ => Err("it must be a whole number from 1 to 1e18".to_string()),
+    }
+}
+
+/// What the calculators refuse comes from the command line alone.
+fn as_usage(error: loopfit_theory::Error) -> anyhow::Error {
+    usage(error.to_string())
 }
 
 /// An answer in words: a title with the theorem, values by symbol, tables, hypotheses, constants.
@@ -128,6 +243,34 @@ fn checks_json(checks: &[Check]) -> Value {
 fn constants_json(constants: &[Constant]) -> Value {
     let of = |c: &Constant| (c.name.to_string(), json!(c.value));
     Value::Object(constants.iter().map(of).collect())
+}
+
+/// A number and its logarithm under two keys, the number as null where no float holds it.
+fn insert_log(object: &mut Map<String, Value>, key: &str, number: LogNumber) {
+    let value = number.value();
+    let representable = value.is_finite() && (value > 0.0 || number == LogNumber::ZERO);
+    object.insert(
+        key.into(),
+        if representable {
+            json!(value)
+        } else {
+            Value::Null
+        },
+    );
+    let ln = number.ln();
+    object.insert(
+        format!("log_{key}"),
+        if ln.is_finite() {
+            json!(ln)
+        } else {
+            Value::Null
+        },
+    );
+}
+
+/// Four digits of a number that may be too large or too small for a float.
+fn log_digits(number: LogNumber) -> String {
+    number::of_log(number.ln(), 4)
 }
 
 /// Five digits of a number.

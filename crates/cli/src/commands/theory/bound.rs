@@ -1,0 +1,311 @@
+//! `loopfit theory bound`.
+
+mod sweep;
+
+use super::{
+    ProblemArguments, ShapeArguments, Sheet, checks_json, constants_json, digits, insert_log,
+    log_digits, whole,
+};
+use crate::exit::{Exit, usage};
+use crate::{Global, output};
+use anyhow::Result;
+use loopfit_numerics::log_number::LogNumber;
+use loopfit_report::{Align, Table, number};
+use loopfit_theory::bound::{self, Form, Iterations, Terms};
+use loopfit_theory::{Check, Constant, FixedBudget, LoopShape, Problem, Thresholds, schedule};
+use serde_json::{Map, Value, json};
+use std::str::FromStr;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 1\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 2 --budget 128 --iterations best\n  loopfit theory bound --dim 2 --smoothness 1 --budget 1e6 --over n --from 1e3 --to 1e18 --plot bound.svg\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --over B --from 1e3 --to 1e9\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --budget 1e6 --over T --form budget-iteration --json"
+)]
+pub(crate) struct Arguments {
+    /// The sample size; not needed with --over n.
+    #[arg(long, value_name = "N", value_parser = whole, required_unless_present = "over")]
+    n: Option<u64>,
+    #[command(flatten)]
+    problem: ProblemArguments,
+    #[command(flatten)]
+    shape: ShapeArguments,
+    /// Iterations T: a number, `schedule` for T_n of Theorem 4.4, or `best` for those that minimise the bound.
+    #[arg(long, value_name = "T", default_value = "schedule")]
+    iterations: IterationsName,
+    /// Tolerance epsilon_n of the fit in the average log-likelihood; 1/n by default.
+    #[arg(long, value_name = "E")]
+    tolerance: Option<f64>,
+    #[command(flatten)]
+    sweep: sweep::SweepArguments,
+}
+
+/// `--iterations`.
+#[derive(Clone, Copy, Debug)]
+struct IterationsName(Iterations);
+
+impl FromStr for IterationsName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "schedule" => Ok(Self(Iterations::Schedule)),
+            "best" => Ok(Self(Iterations::Best)),
+            number => whole(number)
+                .map(|t| Self(Iterations::Fixed(t as f64)))
+                .map_err(|_| {
+                    "it must be `schedule`, `best` or a whole number from 1 to 1e18".into()
+                }),
+        }
+    }
+}
+
+/// Both forms of Theorem 4.1.
+const FORMS: [(Form, &str, &str); 2] = [
+    (Form::General, "general", "general (14)"),
+    (
+        Form::BudgetIteration,
+        "budget_iteration",
+        "budget-iteration (15)",
+    ),
+];
+
+pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    let (problem, thresholds) = a.problem.get()?;
+    if let Some(over) = a.sweep.over {
+        return sweep::run(a, over, &problem, &thresholds, global);
+    }
+    let n = a.n.unwrap_or(1) as f64;
+    let tolerance = a.tolerance.unwrap_or(1.0 / n);
+    if !(tolerance >= 0.0 && tolerance.is_finite()) {
+        return Err(usage(format!(
+            "--tolerance {tolerance} is no tolerance: give a number of at least 0"
+        )));
+    }
+    let (shape, b) = a.shape.get(&problem, &thresholds)?;
+    let answer = Answer::new(a, &problem, &thresholds, shape, b, n, tolerance)?;
+    if global.json {
+        output::print_json(&answer.to_json())?;
+    } else {
+        answer.sheet(a).print()?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Everything about one point.
+struct Answer<'a> {
+    problem: &'a Problem,
+    shape: LoopShape,
+    b: u64,
+    n: f64,
+    /// Of each form: the iterations taken with their terms, and the best ones.
+    forms: Vec<((f64, Terms), Option<(f64, Terms)>)>,
+    floor: LogNumber,
+    crossings: Vec<Option<LogNumber>>,
+    checks: Vec<Check>,
+}
+
+impl<'a> Answer<'a> {
+    fn new(
+        a: &Arguments,
+        problem: &'a Problem,
+        thresholds: &Thresholds,
+        shape: LoopShape,
+        b: u64,
+        n: f64,
+        tolerance: f64,
+    ) -> Result<Self> {
+        let budget = b as f64;
+        let at = |form: Form, t: f64| match form {
+            Form::General => bound::general(problem, shape, n, t, tolerance),
+            Form::BudgetIteration => bound::budget_iteration(problem, budget, n, t),
+        };
+        let forms = FORMS.map(|(form, ..)| {
+            let best = bound::best_iterations(|t| at(form, t));
+            let t = match (a.iterations.0, best) {
+                (Iterations::Best, Some((t, _))) => t,
+                (other, _) => bound::with(problem, form, shape, budget, n, other).0,
+            };
+            ((t, at(form, t)), best)
+        });
+        let t = forms[0].0.0;
+        let mut checks = FixedBudget::new(problem, thresholds, shape, n)
+            .map_err(super::as_usage)?
+            .checks;
+        checks.retain(|check| check.name != "initialisation condition");
+        checks.push(schedule::initialisation(problem, shape.r as f64, t));
+        Ok(Self {
+            problem,
+            shape,
+            b,
+            n,
+            forms: forms.into(),
+            floor: problem.rates().untied_floor(budget, problem.constants()),
+            crossings: FORMS
+                .map(|(form, ..)| bound::crossing(problem, form, shape, budget))
+                .into(),
+            checks,
+        })
+    }
+
+    fn constants(&self) -> Vec<Constant> {
+        let names = ["C", "C_app", "c", "C_init", "C_est", "C_6", "c_U", "c_min"];
+        self.problem.constants().of(&names)
+    }
+
+    fn to_json(&self) -> Value {
+        let smoothness = self.problem.smoothness();
+        let mut object = Map::new();
+        for (key, value) in [
+            ("n", json!(self.n as u64)),
+            ("d", json!(smoothness.d())),
+            ("s", json!(smoothness.s())),
+            ("a", json!(smoothness.a())),
+            ("q", json!(self.shape.q)),
+            ("r", json!(self.shape.r)),
+            ("B_L", json!(self.shape.count)),
+            ("B", json!(self.b)),
+        ] {
+            object.insert(key.into(), value);
+        }
+        let t = self.forms[0].0.0;
+        let g = bound::sensitivity_exponent(self.problem, self.shape, t);
+        object.insert("G".into(), json!(g));
+        for ((form, crossing), (_, key, _)) in self.forms.iter().zip(&self.crossings).zip(FORMS) {
+            let ((t, terms), best) = form;
+            let mut part = terms_json(*t, terms);
+            insert_log(&mut part, "ratio", terms.total / self.floor);
+            part.insert("best".into(), best_json(best));
+            if let Some(n) = crossing {
+                insert_log(&mut part, "n_cross", *n);
+            } else {
+                part.insert("n_cross".into(), Value::Null);
+            }
+            object.insert(key.into(), Value::Object(part));
+        }
+        insert_log(&mut object, "untied_floor", self.floor);
+        let minimax = self
+            .problem
+            .rates()
+            .minimax(self.n, self.problem.constants());
+        insert_log(&mut object, "minimax", minimax);
+        object.insert("checks".into(), checks_json(&self.checks));
+        object.insert("constants".into(), constants_json(&self.constants()));
+        Value::Object(object)
+    }
+
+    fn sheet(&self, a: &Arguments) -> Sheet {
+        let mut sheet = Sheet::new(
+            &format!(
+                "Risk bound of a loop: {}, n = {}",
+                a.problem.words(self.problem),
+                number::integer(self.n as u64)
+            ),
+            "Theorem 4.1, equations (14) and (15); untied floor: Proposition 4.3, equation (17)",
+        );
+        let minimax = self
+            .problem
+            .rates()
+            .minimax(self.n, self.problem.constants());
+        sheet.values([
+            (
+                "q, r",
+                format!("{}, {}", self.shape.q, self.shape.r),
+                "widths",
+            ),
+            ("B", number::integer(self.b), "budget"),
+            (
+                "B_L",
+                number::integer(self.shape.count),
+                "parameters of the loop",
+            ),
+            (
+                "G",
+                digits(bound::sensitivity_exponent(
+                    self.problem,
+                    self.shape,
+                    self.forms[0].0.0,
+                )),
+                "exponent of sensitivity at T (10)",
+            ),
+            (
+                "untied floor",
+                log_digits(self.floor),
+                "no untied network comes below (17)",
+            ),
+            (
+                "minimax",
+                log_digits(minimax),
+                "no estimator does better (16)",
+            ),
+        ]);
+        let header = [
+            "bound",
+            "T",
+            "approximation",
+            "initialisation",
+            "estimation",
+            "optimisation",
+            "total",
+            "total / untied floor",
+        ];
+        let aligned = |(i, name)| (name, if i == 0 { Align::Left } else { Align::Right });
+        let mut table = Table::new(header.into_iter().enumerate().map(aligned));
+        for (form, (_, _, name)) in self.forms.iter().zip(FORMS) {
+            let rows = std::iter::once((form.0, "")).chain(form.1.map(|best| (best, ", best T")));
+            for ((t, terms), which) in rows {
+                table.push([
+                    format!("{name}{which}"),
+                    iterations(t),
+                    log_digits(terms.approximation),
+                    log_digits(terms.initialisation),
+                    log_digits(terms.estimation),
+                    log_digits(terms.optimisation),
+                    log_digits(terms.total),
+                    log_digits(terms.total / self.floor),
+                ]);
+            }
+        }
+        sheet.table("", &table);
+        for (crossing, (_, _, name)) in self.crossings.iter().zip(FORMS) {
+            let words = match crossing {
+                Some(n) => format!("from n = {} on", log_digits(*n)),
+                None => "at no n up to 10^299".to_string(),
+            };
+            sheet.note(&format!(
+                "At T_n the {name} bound lies below the untied floor {words}."
+            ));
+        }
+        if self.forms.iter().all(|form| form.1.is_none()) {
+            sheet.note("At this n and shape the estimation term is above one for every T: the bounds say nothing yet.");
+        }
+        sheet.checks(&self.checks);
+        sheet.constants(&self.constants());
+        sheet
+    }
+}
+
+/// Iterations as a person would write them.
+fn iterations(t: f64) -> String {
+    if t < 1e9 {
+        number::integer(t as u64)
+    } else {
+        number::of_log(t.ln(), 4)
+    }
+}
+
+fn best_json(best: &Option<(f64, Terms)>) -> Value {
+    match best {
+        Some((t, terms)) => Value::Object(terms_json(*t, terms)),
+        None => Value::Null,
+    }
+}
+
+fn terms_json(t: f64, terms: &Terms) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("T".into(), json!(t as u64));
+    insert_log(&mut object, "approximation", terms.approximation);
+    insert_log(&mut object, "initialisation", terms.initialisation);
+    insert_log(&mut object, "estimation", terms.estimation);
+    insert_log(&mut object, "optimisation", terms.optimisation);
+    insert_log(&mut object, "total", terms.total);
+    object
+}

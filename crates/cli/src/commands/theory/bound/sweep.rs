@@ -1,0 +1,430 @@
+//! The bound over many sample sizes, budgets or iteration counts: a table, and a figure.
+
+use super::{Arguments, best_json, iterations, terms_json};
+use crate::commands::theory::{Sheet, as_usage, insert_log, log_digits, whole};
+use crate::exit::{Exit, usage};
+use crate::{Global, output};
+use anyhow::Result;
+use clap::ValueEnum;
+use loopfit_numerics::log_number::LogNumber;
+use loopfit_report::axis::Scale;
+use loopfit_report::figure::{Curve, Curves, LevelLine, Panel, Point};
+use loopfit_report::{Align, Table, number};
+use loopfit_theory::bound::{self, Form, Iterations, Terms};
+use loopfit_theory::{LoopShape, Problem, Thresholds};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub(super) struct SweepArguments {
+    /// Give a table over sample sizes, budgets or iteration counts instead of one point.
+    #[arg(long)]
+    pub(super) over: Option<Over>,
+    /// Where the table begins; 100 for n and B, 1 for T by default.
+    #[arg(long, value_name = "X", value_parser = whole, requires = "over")]
+    from: Option<u64>,
+    /// Where it ends; 1e12 for n, 1e8 for B and T by default.
+    #[arg(long, value_name = "X", value_parser = whole, requires = "over")]
+    to: Option<u64>,
+    /// How many rows, at equal ratios.
+    #[arg(long, value_name = "K", default_value_t = 21, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    points: u16,
+    /// Which form of the bound.
+    #[arg(long, default_value = "general")]
+    form: FormName,
+    /// Draw the table into an SVG file.
+    #[arg(long, value_name = "FILE", requires = "over")]
+    plot: Option<PathBuf>,
+}
+
+impl SweepArguments {
+    /// The first and the last value of the axis.
+    fn ends(&self, over: Over) -> Result<(u64, u64)> {
+        let (from, to) = match over {
+            Over::N => (100, 1_000_000_000_000),
+            Over::B => (100, 100_000_000),
+            Over::T => (1, 100_000_000),
+        };
+        let ends = (self.from.unwrap_or(from), self.to.unwrap_or(to));
+        if ends.0 >= ends.1 {
+            return Err(usage(format!(
+                "--from {} is not below --to {}: exchange them",
+                ends.0, ends.1
+            )));
+        }
+        Ok(ends)
+    }
+}
+
+/// The axis of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Over {
+    /// The sample size.
+    #[value(name = "n")]
+    N,
+    /// The budget.
+    #[value(name = "B", alias = "b")]
+    B,
+    /// The iteration count.
+    #[value(name = "T", alias = "t")]
+    T,
+}
+
+impl Over {
+    fn symbol(self) -> &'static str {
+        match self {
+            Self::N => "n",
+            Self::B => "B",
+            Self::T => "T",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormName {
+    General,
+    BudgetIteration,
+}
+
+/// One line of the table.
+struct Row {
+    x: u64,
+    shape: LoopShape,
+    b: u64,
+    t: f64,
+    terms: Terms,
+    best: Option<(f64, Terms)>,
+    floor: LogNumber,
+    /// Only over n: with iterations that do not follow it.
+    unchanged: Option<LogNumber>,
+    minimax: LogNumber,
+}
+
+pub(super) fn run(
+    a: &Arguments,
+    over: Over,
+    problem: &Problem,
+    thresholds: &Thresholds,
+    global: &Global,
+) -> Result<Exit> {
+    if a.n.is_none() && over != Over::N {
+        return Err(usage(format!(
+            "a table over {} needs a sample size: add --n",
+            over.symbol()
+        )));
+    }
+    if a.tolerance.is_some() {
+        return Err(usage(
+            "a table takes epsilon_n = 1/n: leave --tolerance out".to_string(),
+        ));
+    }
+    if over == Over::B && (a.shape.budget.is_some() || a.shape.width.is_some()) {
+        return Err(usage(
+            "a table over B chooses the widest loop of each budget: leave --budget and --r out"
+                .to_string(),
+        ));
+    }
+    let ends = a.sweep.ends(over)?;
+    if let Some(path) = &a.sweep.plot {
+        output::check_writable(path, &[])?;
+    }
+    let sweep = Sweep::new(a, over, ends, problem, thresholds)?;
+    if let Some(path) = &a.sweep.plot {
+        output::write_file(path, &sweep.figure(a).to_svg())?;
+    }
+    if global.json {
+        output::print_json(&sweep.to_json())?;
+    } else {
+        sweep.sheet(a).print()?;
+    }
+    Ok(Exit::Done)
+}
+
+struct Sweep<'a> {
+    over: Over,
+    form: Form,
+    problem: &'a Problem,
+    /// Over n: the iterations that do not follow it.
+    unchanged: f64,
+    rows: Vec<Row>,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(
+        a: &Arguments,
+        over: Over,
+        (from, to): (u64, u64),
+        problem: &'a Problem,
+        thresholds: &Thresholds,
+    ) -> Result<Self> {
+        let form = match a.sweep.form {
+            FormName::General => Form::General,
+            FormName::BudgetIteration => Form::BudgetIteration,
+        };
+        let fixed_shape = match over {
+            Over::B => None,
+            _ => Some(a.shape.get(problem, thresholds)?),
+        };
+        let middle = ((from as f64).ln() + (to as f64).ln()) / 2.0;
+        let unchanged = match a.iterations.0 {
+            Iterations::Fixed(t) => t,
+            _ => loopfit_theory::schedule::fixed_iterations(problem.smoothness().a(), middle.exp()),
+        };
+        // Over n, fixed iterations are a curve of their own beside the schedule.
+        let iterations = match (over, a.iterations.0) {
+            (Over::N, Iterations::Fixed(_)) => Iterations::Schedule,
+            (_, other) => other,
+        };
+        let row = |x: u64| -> Result<Row> {
+            let (shape, b) = match fixed_shape {
+                Some(fixed) => fixed,
+                None => {
+                    let q = match a.shape.state {
+                        Some(q) => q,
+                        None => problem.default_q(x, thresholds.q).map_err(as_usage)?,
+                    };
+                    (problem.widest(q, x).map_err(as_usage)?, x)
+                }
+            };
+            let (cap, b) = (b, b as f64);
+            let n = if over == Over::N { x } else { a.n.unwrap_or(1) } as f64;
+            let iterations = if over == Over::T {
+                Iterations::Fixed(x as f64)
+            } else {
+                iterations
+            };
+            let (t, terms) = bound::with(problem, form, shape, b, n, iterations);
+            Ok(Row {
+                x,
+                shape,
+                b: cap,
+                t,
+                terms,
+                best: bound::best_iterations(|t| bound::at(problem, form, shape, b, n, t)),
+                floor: problem.rates().untied_floor(b, problem.constants()),
+                unchanged: (over == Over::N)
+                    .then(|| bound::at(problem, form, shape, b, n, unchanged).total),
+                minimax: problem.rates().minimax(n, problem.constants()),
+            })
+        };
+        let rows = grid(from, to, a.sweep.points).into_iter().map(row);
+        Ok(Self {
+            over,
+            form,
+            problem,
+            unchanged,
+            rows: rows.collect::<Result<_>>()?,
+        })
+    }
+
+    fn to_json(&self) -> Value {
+        let rows = self.rows.iter().map(|row| {
+            let mut object = terms_json(row.t, &row.terms);
+            object.insert(self.over.symbol().into(), json!(row.x));
+            object.insert("q".into(), json!(row.shape.q));
+            object.insert("r".into(), json!(row.shape.r));
+            object.insert("B_L".into(), json!(row.shape.count));
+            object.insert("B".into(), json!(row.b));
+            object.insert("best".into(), best_json(&row.best));
+            insert_log(&mut object, "untied_floor", row.floor);
+            insert_log(&mut object, "ratio", row.terms.total / row.floor);
+            insert_log(&mut object, "minimax", row.minimax);
+            if let Some(total) = row.unchanged {
+                insert_log(&mut object, "total_at_fixed_T", total);
+            }
+            Value::Object(object)
+        });
+        let smoothness = self.problem.smoothness();
+        let mut object = json!({
+            "over": self.over.symbol(), "form": self.form_name(), "a": smoothness.a(),
+            "d": smoothness.d(), "s": smoothness.s(), "rows": rows.collect::<Vec<_>>(),
+        });
+        if self.over == Over::N {
+            object["fixed_T"] = json!(self.unchanged as u64);
+        }
+        object
+    }
+
+    fn form_name(&self) -> &'static str {
+        match self.form {
+            Form::General => "general (14)",
+            Form::BudgetIteration => "budget-iteration (15)",
+        }
+    }
+
+    fn title(&self, a: &Arguments) -> String {
+        let words = a.problem.words(self.problem);
+        let shape = self
+            .rows
+            .first()
+            .map_or(String::new(), |row| match self.over {
+                Over::B => format!(
+                    ", n = {}",
+                    log_digits(LogNumber::new(a.n.unwrap_or(1) as f64))
+                ),
+                Over::N => format!(", B = {}", number::integer(row.b)),
+                Over::T => format!(
+                    ", B = {}, n = {}",
+                    number::integer(row.b),
+                    log_digits(LogNumber::new(a.n.unwrap_or(1) as f64))
+                ),
+            });
+        format!("Risk bound over {}: {words}{shape}", self.over.symbol())
+    }
+
+    fn sheet(&self, a: &Arguments) -> Sheet {
+        let mut sheet = Sheet::new(
+            &self.title(a),
+            &format!(
+                "Theorem 4.1, {}; untied floor (17); open constants as given or 1",
+                self.form_name()
+            ),
+        );
+        let mut header = vec![
+            self.over.symbol(),
+            "T",
+            "approximation",
+            "initialisation",
+            "estimation",
+            "optimisation",
+            "total",
+        ];
+        if self.over == Over::T {
+            header.remove(1);
+        } else {
+            header.extend(["best T", "total there"]);
+        }
+        header.extend(["untied floor", "total / floor"]);
+        let mut table = Table::new(header.into_iter().map(|name| (name, Align::Right)));
+        for row in &self.rows {
+            let terms = &row.terms;
+            let mut cells = vec![number::of_log((row.x as f64).ln(), 4)];
+            if self.over != Over::T {
+                cells.push(iterations(row.t));
+            }
+            let parts = [
+                terms.approximation,
+                terms.initialisation,
+                terms.estimation,
+                terms.optimisation,
+                terms.total,
+            ];
+            cells.extend(parts.map(log_digits));
+            if self.over != Over::T {
+                match &row.best {
+                    Some((t, best)) => cells.extend([iterations(*t), log_digits(best.total)]),
+                    None => cells.extend([number::ABSENT, number::ABSENT].map(String::from)),
+                }
+            }
+            cells.extend([row.floor, terms.total / row.floor].map(log_digits));
+            table.push(cells);
+        }
+        sheet.table("", &table);
+        sheet
+    }
+
+    fn figure(&self, a: &Arguments) -> Curves {
+        let curve = |name: String, color: usize, dashed: bool, value: &dyn Fn(&Row) -> f64| Curve {
+            name,
+            color,
+            dashed,
+            points: self
+                .rows
+                .iter()
+                .map(|row| {
+                    let centre = value(row);
+                    Point {
+                        x: row.x as f64,
+                        centre,
+                        low: centre,
+                        high: centre,
+                        values: Vec::new(),
+                    }
+                })
+                .collect(),
+        };
+        let (mut curves, mut levels) = (Vec::new(), Vec::new());
+        let floor = |row: &Row| row.floor.value();
+        match self.over {
+            Over::N => {
+                let t = number::of_log(self.unchanged.ln(), 3);
+                curves.push(curve("minimax rate".into(), 4, true, &|row| {
+                    row.minimax.value()
+                }));
+                curves.push(curve(
+                    format!("Loop, T = {t} at every n"),
+                    1,
+                    true,
+                    &|row| row.unchanged.map_or(f64::NAN, LogNumber::value),
+                ));
+                curves.push(curve("Loop, best T".into(), 3, false, &|row| {
+                    row.best.map_or(f64::NAN, |(_, best)| best.total.value())
+                }));
+                curves.push(curve("Loop, T_n of Theorem 4.4".into(), 1, false, &|row| {
+                    row.terms.total.value()
+                }));
+                levels.extend(self.rows.first().map(|row| LevelLine {
+                    name: "untied floor".into(),
+                    y: floor(row),
+                }));
+            }
+            Over::B => {
+                curves.push(curve("untied floor".into(), 2, false, &floor));
+                curves.push(curve("Loop, best T".into(), 3, false, &|row| {
+                    row.best.map_or(f64::NAN, |(_, best)| best.total.value())
+                }));
+                curves.push(curve("Loop".into(), 1, false, &|row| {
+                    row.terms.total.value()
+                }));
+            }
+            Over::T => {
+                curves.push(curve("approximation".into(), 4, true, &|row| {
+                    row.terms.approximation.value()
+                }));
+                curves.push(curve("estimation".into(), 5, true, &|row| {
+                    row.terms.estimation.value()
+                }));
+                curves.push(curve("total".into(), 1, false, &|row| {
+                    row.terms.total.value()
+                }));
+                levels.extend(self.rows.first().map(|row| LevelLine {
+                    name: "untied floor".into(),
+                    y: floor(row),
+                }));
+            }
+        }
+        Curves {
+            title: self.title(a),
+            panels: vec![Panel {
+                title: format!("{}, open constants as given or 1", self.form_name()),
+                x_label: match self.over {
+                    Over::N => "sample size n",
+                    Over::B => "budget B",
+                    Over::T => "iterations T",
+                }
+                .into(),
+                y_label: "bound on squared Hellinger risk".into(),
+                x_scale: Scale::Log,
+                y_scale: Scale::Log,
+                curves,
+                levels,
+            }],
+        }
+    }
+}
+
+/// Whole numbers at equal ratios, without repetitions.
+fn grid(from: u64, to: u64, points: u16) -> Vec<u64> {
+    let (low, high) = ((from as f64).ln(), (to as f64).ln());
+    let at = |i: u16| {
+        let part = f64::from(i) / f64::from(points - 1);
+        ((low + part * (high - low)).exp().round() as u64).clamp(from, to)
+    };
+    let mut grid: Vec<u64> = (0..points).map(at).collect();
+    if let (Some(first), Some(last)) = (grid.first().copied(), grid.last_mut()) {
+        *last = to;
+        grid[0] = from.min(first);
+    }
+    grid.dedup();
+    grid
+}
