@@ -1,5 +1,8 @@
 //! What is refused, in sentences.
 
+use crate::bump::MAX_SMOOTHNESS;
+use crate::code::MAX_LENGTH;
+
 /// Why a Hölder class or something built from it cannot exist.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
@@ -12,4 +15,55 @@ pub enum Error {
     /// The bound is not a positive number.
     #[error("the bound H is {0}: it must be a positive number")]
     Bound(f64),
+    /// Derivatives of the bump are too large to build with.
+    #[error(
+        "the smoothness s is {0}: packings are built for s <= {MAX_SMOOTHNESS}; take a smaller one"
+    )]
+    SmoothnessLimit(f64),
+    /// A code that is empty or too long.
+    #[error("a code of {0} places cannot be built: there must be 1 to {MAX_LENGTH}")]
+    CodeLength(usize),
+    /// A number that is no message of a code.
+    #[error("there is no member {index}: the packing has 2^{bits} members, counted from 0")]
+    Member {
+        /// The number as given.
+        index: u64,
+        /// Bits of a message.
+        bits: usize,
+    },
+    /// The radius is not a positive number.
+    #[error("delta is {0}: it must be a positive number")]
+    Delta(f64),
+    /// The lemma is about smaller radii.
+    #[error(
+        "delta = {delta:e} is above delta_0 = {delta_0:e}, up to which Lemma C.3 holds here (m >= 1): take a smaller delta or a larger H"
+    )]
+    DeltaTooLarge {
+        /// The radius as given.
+        delta: f64,
+        /// The largest one.
+        delta_0: f64,
+    },
+    /// The grid of cells has more than any code has places.
+    #[error(
+        "delta = {delta:e} needs more than {MAX_LENGTH} cells, the longest code that is built: take delta above {least:e}"
+    )]
+    DeltaTooSmall {
+        /// The radius as given.
+        delta: f64,
+        /// The infimum of those that work.
+        least: f64,
+    },
+    /// The bump is too small for numbers of 64 bits.
+    #[error(
+        "delta_0 is too small for a number when d = {d}, s = {s}, H = {h}: take fewer inputs or a larger H"
+    )]
+    Underflow {
+        /// The dimension.
+        d: usize,
+        /// The smoothness.
+        s: f64,
+        /// The bound.
+        h: f64,
+    },
 }

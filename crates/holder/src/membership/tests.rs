@@ -1,0 +1,100 @@
+use super::*;
+use crate::{FiniteDifferences, Smoothness};
+use proptest::prelude::*;
+
+const SAMPLING: Sampling = Sampling {
+    seed: 1,
+    points: 2000,
+    pairs: 6300,
+};
+
+fn class(d: usize, s: f64, h: f64) -> HolderClass {
+    HolderClass::new(Smoothness::new(d, s).unwrap(), h).unwrap()
+}
+
+fn check(d: usize, s: f64, h: f64, f: impl Fn(&[f64]) -> f64) -> Membership {
+    class(d, s, h).check(&FiniteDifferences::new(d, f, 1e-15), &SAMPLING)
+}
+
+/// `|x - a|^alpha` has the Hölder constant one exactly, attained at every distance from `a`.
+#[test]
+fn powers_are_in_their_class_and_in_no_smaller_one() {
+    for alpha in [0.3, 0.5, 1.0] {
+        let f = |x: &[f64]| (x[0] - 0.3).abs().powf(alpha);
+        assert!(check(1, alpha, 1.0, f).holds(), "{alpha}");
+        let refuted = check(1, alpha, 0.95, f);
+        assert!(!refuted.holds(), "{alpha}: {refuted:?}");
+        assert!(refuted.quotient.value <= 1.0 + 1e-6, "{alpha}");
+    }
+}
+
+/// `|x - a|` has a derivative that jumps by two: in no class above `s = 1`, at any bound
+/// (as near as finite differences come).
+#[test]
+fn kinks_are_found() {
+    for s in [1.1, 1.5, 2.0] {
+        let membership = check(2, s, 8.0, |x| (x[1] - 0.4567).abs());
+        assert!(!membership.holds(), "{s}");
+        let Quotient { nu, x, y, .. } = membership.quotient;
+        assert_eq!(nu, [0, 1]);
+        assert!((x[1] - 0.4567) * (y[1] - 0.4567) < 0.0, "{x:?} {y:?}");
+    }
+}
+
+/// `sin(w x_1) sin(w x_2)`: derivatives of order `v` reach `w^v` and no more.
+#[test]
+fn orders_are_reported_with_their_largest_derivative() {
+    let w = 3.0f64;
+    let f = move |x: &[f64]| (w * x[0]).sin() * (w * x[1]).sin();
+    let membership = check(2, 2.5, 40.0, f);
+    assert!(membership.holds());
+    for largest in &membership.orders {
+        let most = w.powi(largest.order as i32);
+        assert!(largest.all_indices);
+        assert!(largest.value <= most * (1.0 + 1e-4), "{largest:?}");
+        assert!(largest.value >= 0.9 * most, "{largest:?}");
+    }
+    assert!(!check(2, 2.5, 8.0, f).holds());
+}
+
+#[test]
+fn a_value_that_is_no_number_refutes() {
+    let f = |x: &[f64]| if x[0] < 0.01 { f64::NAN } else { 0.0 };
+    assert!(!check(1, 0.5, 1.0, f).holds());
+}
+
+#[test]
+fn there_are_as_many_multi_indices_as_multisets() {
+    // (d, order, C(d + order - 1, order)).
+    for (d, order, count) in [(1, 5, 1), (2, 5, 6), (3, 2, 6), (4, 3, 20), (6, 0, 1)] {
+        let (mut all, complete) = multi_indices(d, order, Stream::new(0));
+        assert!(complete);
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), count);
+        assert!(
+            all.iter()
+                .all(|nu| nu.len() == d && nu.iter().sum::<usize>() == order)
+        );
+    }
+    for d in [20, 1_000_000] {
+        let (drawn, complete) = multi_indices(d, 3, Stream::new(0));
+        assert!(!complete);
+        assert!(
+            drawn
+                .iter()
+                .all(|nu| nu.len() == d && nu.iter().sum::<usize>() == 3)
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn pairs_lie_in_the_open_cube_at_their_distance(seed: u64, d in 1usize..6, i in 0u64..200) {
+        let (x, y) = pair(d, i, Stream::new(seed));
+        prop_assert!(x.iter().chain(&y).all(|v| *v > 0.0 && *v < 1.0));
+        let apart = x.iter().zip(&y).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let scale = i / 3 % 21;
+        prop_assert!(scale == 0 || (apart * 2f64.powi(scale as i32) - 1.0).abs() < 1e-9);
+    }
+}
