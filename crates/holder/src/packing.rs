@@ -33,31 +33,40 @@ pub struct Packing {
 }
 
 impl Packing {
-    /// The packing for a radius `0 < delta <= delta_0`.
-    pub fn new(class: HolderClass, delta: f64) -> Result<Self, Error> {
-        if !(delta > 0.0 && delta.is_finite()) {
-            return Err(Error::Delta(delta));
-        }
+    /// The packing of one cell, for the largest radius `delta_0`.
+    pub fn coarsest(class: HolderClass) -> Result<Self, Error> {
         let (d, s) = (class.smoothness().d(), class.smoothness().s());
         let bump = Bump::new(d)?;
         let scale = bump.scale(class)?;
         let mut packing = Self {
             class,
-            delta,
+            delta: 0.0,
             norm: bump.norm(),
             bump,
             scale,
             m: 1,
             code: Code::new(1)?,
         };
-        let (c_sep, delta_0) = (packing.c_sep(), packing.delta_0());
-        if delta_0 < f64::MIN_POSITIVE {
+        packing.delta = packing.delta_0();
+        if packing.delta < f64::MIN_POSITIVE {
             let h = class.bound();
             return Err(Error::Underflow { d, s, h });
         }
+        Ok(packing)
+    }
+
+    /// The packing for a radius `0 < delta <= delta_0`.
+    pub fn new(class: HolderClass, delta: f64) -> Result<Self, Error> {
+        if !(delta > 0.0 && delta.is_finite()) {
+            return Err(Error::Delta(delta));
+        }
+        let (d, s) = (class.smoothness().d(), class.smoothness().s());
+        let mut packing = Self::coarsest(class)?;
+        let (c_sep, delta_0) = (packing.c_sep(), packing.delta_0());
         if delta > delta_0 {
             return Err(Error::DeltaTooLarge { delta, delta_0 });
         }
+        packing.delta = delta;
         // The floor of the formula without its rounding: the last m whose separation suffices.
         let separated = |m: usize| c_sep * pow(m as f64, -s) >= 8.0 * delta;
         let most = cells_per_axis(d);

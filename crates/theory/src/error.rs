@@ -123,4 +123,7 @@ pub enum Error {
         /// The cap.
         budget: usize,
     },
+    /// No Hölder class, or no packing of it.
+    #[error(transparent)]
+    Holder(#[from] loopfit_holder::Error),
 }

@@ -11,6 +11,7 @@
 //! - [`bound`]: the loop's risk bound term by term (Theorem 4.1), and where it meets the untied floor;
 //! - [`sensitivity`]: how much an output can change with the coefficients, all constants explicit (Lemma C.4);
 //! - [`entropy`]: covers, brackets, the critical radius, the union of untied shapes (Proposition 3.4);
+//! - [`floor`]: the untied floor with every constant explicit (Theorem 2.6);
 //! - [`check`]: a hypothesis, whether it holds, and a sentence that says so.
 //!
 //! Numbering is that of the paper: equations (1) to (23) in the text, (S1) and up in the
@@ -23,6 +24,7 @@ pub mod constants;
 pub mod distance;
 pub mod entropy;
 mod error;
+pub mod floor;
 pub mod integral;
 pub mod problem;
 pub mod rate;
