@@ -1,6 +1,6 @@
 //! How large the classes are: covers, brackets, the critical radius, and the union of all untied shapes.
 
-use crate::{Calibration, Error, Sensitivity};
+use crate::{Calibration, Constants, Error, Sensitivity};
 use loopfit_model::Budget;
 use loopfit_model::budget::UntiedShape;
 use loopfit_numerics::libm::{exp, log, sqrt};
@@ -71,9 +71,9 @@ impl ParameterClass {
         &self,
         calibration: Calibration,
         n: f64,
-        c_1: f64,
-        c_2: f64,
+        constants: &Constants,
     ) -> CriticalRadius {
+        let (c_1, c_2) = (constants.value("C_1"), constants.value("C_2"));
         // In v = log u the integrand is smooth.
         let integral = |t: f64| {
             let (low, high) = (log(t * t / 256.0), log(SQRT_2 * t));
@@ -285,7 +285,7 @@ mod tests {
                     .sum();
                 sum / (n.sqrt() * t * t)
             };
-            match class.critical_radius(gaussian(), n, 1.0, 1.0) {
+            match class.critical_radius(gaussian(), n, &Constants::default()) {
                 CriticalRadius::Radius(t) => {
                     prop_assert!((n.powf(-0.5)..=SQRT_2).contains(&t));
                     prop_assert!(excess(t) <= 1.0 + 1e-3);
@@ -294,7 +294,7 @@ mod tests {
                 }
                 CriticalRadius::None { needed } => {
                     prop_assert!(excess(SQRT_2) > 1.0 - 1e-3);
-                    let enough = class.critical_radius(gaussian(), needed.value() * 1.001, 1.0, 1.0);
+                    let enough = class.critical_radius(gaussian(), needed.value() * 1.001, &Constants::default());
                     prop_assert!(matches!(enough, CriticalRadius::Radius(_)), "{:?}", enough);
                 }
             }
@@ -306,7 +306,7 @@ mod tests {
         let class = ParameterClass::new(1 << 60, 1e15, LogNumber::from_ln(1e20));
         let covering = class.covering(LogNumber::new(1e-300));
         assert!(covering.is_finite() && covering > 1e38);
-        let none = class.critical_radius(gaussian(), 10.0, 1.0, 1.0);
+        let none = class.critical_radius(gaussian(), 10.0, &Constants::default());
         assert!(matches!(none, CriticalRadius::None { needed } if needed.ln() > 80.0));
     }
 

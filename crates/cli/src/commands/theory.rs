@@ -1,6 +1,7 @@
 //! `loopfit theory`: what the paper proves, as calculators.
 
 mod bound;
+mod entropy;
 mod rate;
 mod schedule;
 
@@ -32,6 +33,8 @@ enum Command {
     Schedule(schedule::Arguments),
     /// The risk bound of a loop term by term, its best iteration count, and the untied floor beside it.
     Bound(bound::Arguments),
+    /// How large the classes are: sensitivity, covers, brackets, the critical radius, untied networks.
+    Entropy(entropy::Arguments),
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
@@ -39,6 +42,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Command::Rate(a) => rate::run(a, global),
         Command::Schedule(a) => schedule::run(a, global),
         Command::Bound(a) => bound::run(a, global),
+        Command::Entropy(a) => entropy::run(a, global),
     }
 }
 
