@@ -8,6 +8,8 @@ use loopfit_numerics::log_number::LogNumber;
 /// The terms of one bound on the worst-case squared Hellinger risk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
+    /// The iteration count.
+    pub t: f64,
     /// What the class cannot represent.
     pub approximation: LogNumber,
     /// What too few iterations cost the construction; zero where its condition holds.
@@ -22,6 +24,7 @@ pub struct Terms {
 
 impl Terms {
     fn new(
+        t: f64,
         factor: f64,
         approximation: LogNumber,
         initialisation: LogNumber,
@@ -30,6 +33,7 @@ impl Terms {
     ) -> Self {
         let sum = approximation + initialisation + estimation + optimisation;
         Self {
+            t,
             approximation,
             initialisation,
             estimation,
@@ -88,6 +92,7 @@ pub fn general(problem: &Problem, shape: LoopShape, n: f64, t: f64, tolerance: f
     let entropy = 1.0 + log(n) + sensitivity_exponent(problem, shape, t);
     let radius = problem.constant("C_est") * shape.count as f64 * entropy / n;
     Terms::new(
+        t,
         problem.constant("C"),
         approximation,
         initialisation,
@@ -117,6 +122,7 @@ pub fn budget_iteration(problem: &Problem, b: f64, n: f64, t: f64) -> Terms {
     let estimation =
         LogNumber::new(problem.constant("C_est") * entropy) * LogNumber::new(b) / LogNumber::new(n);
     Terms::new(
+        t,
         problem.constant("C"),
         approximation,
         LogNumber::ZERO,
@@ -138,7 +144,7 @@ pub fn at(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64, t: f6
 ///
 /// Both forms fall and then rise in `T`, but for a first stretch near `T = 1` and the initialisation term, which ends
 /// where its condition begins to hold; so a fine geometric grid is searched, and then the integers beside its best point.
-pub fn best_iterations(bound: impl Fn(f64) -> Terms) -> Option<(f64, Terms)> {
+pub fn best_iterations(bound: impl Fn(f64) -> Terms) -> Option<Terms> {
     let value = |t: f64| {
         let terms = bound(t);
         (terms.estimation < LogNumber::ONE).then(|| terms.total.ln())
@@ -159,7 +165,7 @@ pub fn best_iterations(bound: impl Fn(f64) -> Terms) -> Option<(f64, Terms)> {
         .map_or(grid[best].0 * 1.02, |g| floor(g.0));
     let at = |t: f64| value(t).unwrap_or(f64::INFINITY);
     let t = smallest_between(low, floor(high), grid[best].0, at);
-    Some((t, bound(t)))
+    Some(bound(t))
 }
 
 /// Beyond this, neighbouring integers are one float.
@@ -202,13 +208,13 @@ pub fn with(
     b: f64,
     n: f64,
     iterations: Iterations,
-) -> (f64, Terms) {
+) -> Terms {
     let at = |t: f64| at(problem, form, shape, b, n, t);
     let schedule = || fixed_iterations(problem.smoothness().a(), n);
     match iterations {
-        Iterations::Schedule => (schedule(), at(schedule())),
-        Iterations::Fixed(t) => (t, at(t)),
-        Iterations::Best => best_iterations(at).unwrap_or_else(|| (schedule(), at(schedule()))),
+        Iterations::Schedule => at(schedule()),
+        Iterations::Fixed(t) => at(t),
+        Iterations::Best => best_iterations(at).unwrap_or_else(|| at(schedule())),
     }
 }
 
@@ -225,7 +231,7 @@ pub fn with(
 pub fn crossing(problem: &Problem, form: Form, shape: LoopShape, b: f64) -> Option<LogNumber> {
     let floor = problem.rates().untied_floor(b, problem.constants()).ln();
     let below = |ln: f64| {
-        let (_, terms) = with(problem, form, shape, b, exp(ln), Iterations::Schedule);
+        let terms = with(problem, form, shape, b, exp(ln), Iterations::Schedule);
         terms.total.ln() <= floor
     };
     const END: f64 = 688.0;
@@ -312,8 +318,8 @@ mod tests {
             for other in 1..10_000 {
                 let terms = at(&problem, form, shape, b, n, f64::from(other));
                 if terms.estimation < LogNumber::ONE {
-                    let (t, best) = best.unwrap();
-                    prop_assert!(best.total.ln() <= terms.total.ln() + 1e-12, "T = {}, T = {}", t, other);
+                    let best = best.unwrap();
+                    prop_assert!(best.total.ln() <= terms.total.ln() + 1e-12, "T = {}, T = {}", best.t, other);
                 } else if other == 1 {
                     prop_assert!(best.is_none());
                 }
@@ -327,7 +333,7 @@ mod tests {
             let shape = problem.shape(q, r).unwrap();
             let b = shape.count as f64;
             let floor = problem.rates().untied_floor(b, problem.constants());
-            let total = |ln: f64| with(&problem, Form::General, shape, b, ln.exp(), Iterations::Schedule).1.total;
+            let total = |ln: f64| with(&problem, Form::General, shape, b, ln.exp(), Iterations::Schedule).total;
             if let Some(n) = crossing(&problem, Form::General, shape, b) {
                 prop_assert!(total(n.ln() - 1e-3) > floor);
                 for more in [1e-6, 0.1, 1.0, 10.0] {

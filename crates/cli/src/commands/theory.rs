@@ -162,7 +162,7 @@ impl ShapeArguments {
 fn whole(text: &str) -> Result<u64, String> {
     let number: Option<u64> = text.parse().ok().or_else(|| {
         let float: f64 = text.parse().ok()?;
-        (float >= 0.0 && float <= LARGEST && float.fract() == 0.0).then_some(float as u64)
+        ((0.0..=LARGEST).contains(&float) && float.fract() == 0.0).then_some(float as u64)
     });
     match number {
         Some(number) if (1..=LARGEST as u64).contains(&number) => Ok(number),

@@ -97,9 +97,9 @@ struct Answer<'a> {
     b: u64,
     n: f64,
     /// Of each form: the iterations taken with their terms, and the best ones.
-    forms: Vec<((f64, Terms), Option<(f64, Terms)>)>,
+    forms: [(Terms, Option<Terms>); 2],
     floor: LogNumber,
-    crossings: Vec<Option<LogNumber>>,
+    crossings: [Option<LogNumber>; 2],
     checks: Vec<Check>,
 }
 
@@ -121,12 +121,12 @@ impl<'a> Answer<'a> {
         let forms = FORMS.map(|(form, ..)| {
             let best = bound::best_iterations(|t| at(form, t));
             let t = match (a.iterations.0, best) {
-                (Iterations::Best, Some((t, _))) => t,
-                (other, _) => bound::with(problem, form, shape, budget, n, other).0,
+                (Iterations::Best, Some(best)) => best.t,
+                (other, _) => bound::with(problem, form, shape, budget, n, other).t,
             };
-            ((t, at(form, t)), best)
+            (at(form, t), best)
         });
-        let t = forms[0].0.0;
+        let t = forms[0].0.t;
         let mut checks = FixedBudget::new(problem, thresholds, shape, n)
             .map_err(super::as_usage)?
             .checks;
@@ -137,11 +137,9 @@ impl<'a> Answer<'a> {
             shape,
             b,
             n,
-            forms: forms.into(),
+            forms,
             floor: problem.rates().untied_floor(budget, problem.constants()),
-            crossings: FORMS
-                .map(|(form, ..)| bound::crossing(problem, form, shape, budget))
-                .into(),
+            crossings: FORMS.map(|(form, ..)| bound::crossing(problem, form, shape, budget)),
             checks,
         })
     }
@@ -166,12 +164,12 @@ impl<'a> Answer<'a> {
         ] {
             object.insert(key.into(), value);
         }
-        let t = self.forms[0].0.0;
+        let t = self.forms[0].0.t;
         let g = bound::sensitivity_exponent(self.problem, self.shape, t);
         object.insert("G".into(), json!(g));
         for ((form, crossing), (_, key, _)) in self.forms.iter().zip(&self.crossings).zip(FORMS) {
-            let ((t, terms), best) = form;
-            let mut part = terms_json(*t, terms);
+            let (terms, best) = form;
+            let mut part = terms_json(terms);
             insert_log(&mut part, "ratio", terms.total / self.floor);
             part.insert("best".into(), best_json(best));
             if let Some(n) = crossing {
@@ -222,7 +220,7 @@ impl<'a> Answer<'a> {
                 digits(bound::sensitivity_exponent(
                     self.problem,
                     self.shape,
-                    self.forms[0].0.0,
+                    self.forms[0].0.t,
                 )),
                 "exponent of sensitivity at T (10)",
             ),
@@ -251,10 +249,10 @@ impl<'a> Answer<'a> {
         let mut table = Table::new(header.into_iter().enumerate().map(aligned));
         for (form, (_, _, name)) in self.forms.iter().zip(FORMS) {
             let rows = std::iter::once((form.0, "")).chain(form.1.map(|best| (best, ", best T")));
-            for ((t, terms), which) in rows {
+            for (terms, which) in rows {
                 table.push([
                     format!("{name}{which}"),
-                    iterations(t),
+                    iterations(terms.t),
                     log_digits(terms.approximation),
                     log_digits(terms.initialisation),
                     log_digits(terms.estimation),
@@ -292,16 +290,14 @@ fn iterations(t: f64) -> String {
     }
 }
 
-fn best_json(best: &Option<(f64, Terms)>) -> Value {
-    match best {
-        Some((t, terms)) => Value::Object(terms_json(*t, terms)),
-        None => Value::Null,
-    }
+fn best_json(best: &Option<Terms>) -> Value {
+    best.as_ref()
+        .map_or(Value::Null, |terms| Value::Object(terms_json(terms)))
 }
 
-fn terms_json(t: f64, terms: &Terms) -> Map<String, Value> {
+fn terms_json(terms: &Terms) -> Map<String, Value> {
     let mut object = Map::new();
-    object.insert("T".into(), json!(t as u64));
+    object.insert("T".into(), json!(terms.t as u64));
     insert_log(&mut object, "approximation", terms.approximation);
     insert_log(&mut object, "initialisation", terms.initialisation);
     insert_log(&mut object, "estimation", terms.estimation);

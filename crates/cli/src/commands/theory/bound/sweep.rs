@@ -91,9 +91,8 @@ struct Row {
     x: u64,
     shape: LoopShape,
     b: u64,
-    t: f64,
     terms: Terms,
-    best: Option<(f64, Terms)>,
+    best: Option<Terms>,
     floor: LogNumber,
     /// Only over n: with iterations that do not follow it.
     unchanged: Option<LogNumber>,
@@ -193,13 +192,11 @@ impl<'a> Sweep<'a> {
             } else {
                 iterations
             };
-            let (t, terms) = bound::with(problem, form, shape, b, n, iterations);
             Ok(Row {
                 x,
                 shape,
                 b: cap,
-                t,
-                terms,
+                terms: bound::with(problem, form, shape, b, n, iterations),
                 best: bound::best_iterations(|t| bound::at(problem, form, shape, b, n, t)),
                 floor: problem.rates().untied_floor(b, problem.constants()),
                 unchanged: (over == Over::N)
@@ -219,7 +216,7 @@ impl<'a> Sweep<'a> {
 
     fn to_json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
-            let mut object = terms_json(row.t, &row.terms);
+            let mut object = terms_json(&row.terms);
             object.insert(self.over.symbol().into(), json!(row.x));
             object.insert("q".into(), json!(row.shape.q));
             object.insert("r".into(), json!(row.shape.r));
@@ -300,7 +297,7 @@ impl<'a> Sweep<'a> {
             let terms = &row.terms;
             let mut cells = vec![number::of_log((row.x as f64).ln(), 4)];
             if self.over != Over::T {
-                cells.push(iterations(row.t));
+                cells.push(iterations(terms.t));
             }
             let parts = [
                 terms.approximation,
@@ -312,7 +309,7 @@ impl<'a> Sweep<'a> {
             cells.extend(parts.map(log_digits));
             if self.over != Over::T {
                 match &row.best {
-                    Some((t, best)) => cells.extend([iterations(*t), log_digits(best.total)]),
+                    Some(best) => cells.extend([iterations(best.t), log_digits(best.total)]),
                     None => cells.extend([number::ABSENT, number::ABSENT].map(String::from)),
                 }
             }
@@ -358,7 +355,7 @@ impl<'a> Sweep<'a> {
                     &|row| row.unchanged.map_or(f64::NAN, LogNumber::value),
                 ));
                 curves.push(curve("Loop, best T".into(), 3, false, &|row| {
-                    row.best.map_or(f64::NAN, |(_, best)| best.total.value())
+                    row.best.map_or(f64::NAN, |best| best.total.value())
                 }));
                 curves.push(curve("Loop, T_n of Theorem 4.4".into(), 1, false, &|row| {
                     row.terms.total.value()
@@ -371,7 +368,7 @@ impl<'a> Sweep<'a> {
             Over::B => {
                 curves.push(curve("untied floor".into(), 2, false, &floor));
                 curves.push(curve("Loop, best T".into(), 3, false, &|row| {
-                    row.best.map_or(f64::NAN, |(_, best)| best.total.value())
+                    row.best.map_or(f64::NAN, |best| best.total.value())
                 }));
                 curves.push(curve("Loop".into(), 1, false, &|row| {
                     row.terms.total.value()
