@@ -1,0 +1,270 @@
+//! The calculators from outside: rates, schedules, bounds and entropies.
+
+mod common;
+use common::Place;
+use serde_json::Value;
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+fn check(answer: &Value, name: &str) -> (bool, String) {
+    let checks = answer["checks"].as_array().unwrap();
+    let check = checks.iter().find(|c| c["name"] == name).unwrap();
+    let sentence = check["sentence"].as_str().unwrap().to_string();
+    (check["holds"].as_bool().unwrap(), sentence)
+}
+
+fn refused(place: &Place, command: &str, sentence: &str) {
+    let output = place.run(command);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{command}: {error}");
+    assert!(error.contains(sentence), "{command}: {error}");
+    assert!(output.stdout.is_empty(), "{command}");
+}
+
+#[test]
+fn rates() {
+    let place = Place::new();
+    let rate = place.json("theory rate --dim 1 --smoothness 2");
+    assert_eq!(number(&rate["a"]), 4.0);
+    assert_eq!(number(&rate["minimax_exponent"]), 0.8);
+    assert_eq!(number(&rate["gamma_B_window"][1]), 0.1);
+    assert_eq!(number(&rate["k"]), 1.0);
+    let text = place.ok("theory rate --dim 1 --smoothness 2");
+    assert!(text.contains("{B^2 log(eB)}^-4"), "{text}");
+    refused(&place, "theory rate --dim 0 --smoothness 1", "at least 1");
+    for bad in ["0", "-1", "nan", "inf"] {
+        let command = format!("theory rate --dim 2 --smoothness={bad}");
+        refused(&place, &command, "it must be a positive number");
+    }
+}
+
+#[test]
+fn schedules() {
+    let place = Place::new();
+    // a = 1: T_n = ceil(sqrt(n log(en))) = ceil(3849.09); q_0 = 66, r_0 = 2845 by (S20), (S36).
+    let fixed = place.json("theory schedule --n 1e6 --dim 2 --smoothness 1");
+    assert_eq!(fixed["T_n"], 3850);
+    assert_eq!((&fixed["q"], &fixed["r"]), (&66.into(), &2845.into()));
+    assert_eq!(fixed["B_L"], 66 * 5 + 1 + 133 * 2845);
+    assert!(check(&fixed, "admissible widths").0);
+
+    let small = place.json("theory schedule --n 4096 --dim 2 --smoothness 2 --budget 128");
+    let (holds, sentence) = check(&small, "admissible widths");
+    assert!(!holds && sentence.contains("the smallest admissible budget is 854228"));
+
+    let growing =
+        place.json("theory schedule --n 1e9 --dim 3 --smoothness 1 --gamma 0.2 --arch transformer");
+    assert!(check(&growing, "window (21)").0 && check(&growing, "budget").0);
+    let product = number(&growing["r_n"]) * number(&growing["T_n"]);
+    assert!(product >= number(&growing["W_n"]));
+    let outside = place.json("theory schedule --n 1e6 --dim 2 --smoothness 1 --gamma 0.3");
+    let (holds, sentence) = check(&outside, "window (21)");
+    assert!(
+        !holds && sentence.contains("take a smaller gamma_B"),
+        "{sentence}"
+    );
+
+    let text = place.ok("theory schedule --n 1 --dim 2 --smoothness 0.5 --budget 64");
+    assert!(
+        text.contains("FAILS  sample size: Theorem 4.1 begins at n = 2"),
+        "{text}"
+    );
+    refused(
+        &place,
+        "theory schedule --n 0 --dim 2 --smoothness 1",
+        "from 1 to 1e18",
+    );
+    refused(
+        &place,
+        "theory schedule --n 2.5 --dim 2 --smoothness 1",
+        "from 1 to 1e18",
+    );
+    let command = "theory schedule --n 100 --dim 2 --smoothness 1 --budget 8";
+    refused(
+        &place,
+        command,
+        "with r = 1 it has 9 parameters; raise the budget",
+    );
+    let command = "theory schedule --n 100 --dim 2 --smoothness 1 --gamma 0.1 --below-thresholds";
+    refused(
+        &place,
+        command,
+        "no schedule at n = 100: the budget 2 holds no loop with q = 6",
+    );
+    refused(
+        &place,
+        "theory schedule --n 100 --dim 2 --smoothness 1 --gamma=-1",
+        "a positive number",
+    );
+    refused(
+        &place,
+        "theory schedule --n 100 --dim 2 --smoothness 1 --set c_Z=1",
+        "there is no constant `c_Z`",
+    );
+    refused(
+        &place,
+        "theory schedule --n 100 --dim 2 --smoothness 1 --set C_6=1",
+        "of at least 2",
+    );
+    refused(
+        &place,
+        "theory schedule --n 100 --dim 2 --smoothness 1 --set C_6",
+        "NAME=VALUE",
+    );
+    refused(
+        &place,
+        "theory schedule --n 100 --dim 100 --smoothness 40",
+        "choose a smaller s or d",
+    );
+}
+
+#[test]
+fn bounds() {
+    let place = Place::new();
+    let answer =
+        place.json("theory bound --n 1e6 --dim 2 --smoothness 1 --q 6 --r 7 --iterations 12");
+    for form in ["general", "budget_iteration"] {
+        let terms = &answer[form];
+        let sum: f64 = [
+            "approximation",
+            "initialisation",
+            "estimation",
+            "optimisation",
+        ]
+        .map(|key| number(&terms[key]))
+        .iter()
+        .sum();
+        assert!(
+            (sum / number(&terms["total"]) - 1.0).abs() < 1e-12,
+            "{terms}"
+        );
+        let ratio = number(&terms["total"]) / number(&answer["untied_floor"]);
+        assert!((ratio / number(&terms["ratio"]) - 1.0).abs() < 1e-12);
+        assert!(number(&terms["best"]["total"]) <= number(&terms["total"]));
+        assert!(number(&terms["n_cross"]) > 1e6);
+    }
+    // [log(e 84) / 84]^1 with r T = 84.
+    let approximation = number(&answer["general"]["approximation"]);
+    assert!((approximation - (1.0 + 84f64.ln()) / 84.0).abs() < 1e-15);
+    let doubled = place.json(
+        "theory bound --n 1e6 --dim 2 --smoothness 1 --q 6 --r 7 --iterations 12 --set c_U=2",
+    );
+    let halved = number(&doubled["general"]["ratio"]) / number(&answer["general"]["ratio"]);
+    assert!((halved - 0.5).abs() < 1e-12);
+
+    let sweep = place.json("theory bound --dim 2 --smoothness 1 --budget 128 --over n --from 100 --to 1e18 --points 10 --plot bound.svg");
+    let rows = sweep["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 10);
+    assert_eq!(rows[9]["n"].as_u64(), Some(1_000_000_000_000_000_000));
+    assert!(number(&rows[9]["ratio"]) < number(&rows[0]["ratio"]));
+    assert!(number(&rows[9]["total_at_fixed_T"]) > number(&rows[9]["total"]));
+    let svg = String::from_utf8(place.read("bound.svg")).unwrap();
+    assert!(
+        svg.contains("untied floor") && svg.contains("T_n of Theorem 4.4"),
+        "{svg}"
+    );
+    for over in ["B --from 1000", "T"] {
+        let text = place.ok(&format!(
+            "theory bound --n 1e9 --dim 2 --smoothness 1 --over {over} --arch transformer"
+        ));
+        assert!(text.contains("total / floor"), "{text}");
+    }
+    refused(
+        &place,
+        "theory bound --dim 2 --smoothness 1 --over B",
+        "add --n",
+    );
+    refused(
+        &place,
+        "theory bound --n 10 --dim 2 --smoothness 1 --over T --from 9 --to 3",
+        "exchange them",
+    );
+    refused(&place, "theory bound --dim 2 --smoothness 1", "--n");
+    refused(
+        &place,
+        "theory bound --n 9 --dim 2 --smoothness 1 --iterations 0",
+        "`schedule`, `best` or",
+    );
+    refused(
+        &place,
+        "theory bound --n 9 --dim 2 --smoothness 1 --tolerance=-1",
+        "at least 0",
+    );
+    refused(
+        &place,
+        "theory bound --n 9 --dim 2 --smoothness 1 --over B --r 4 --q 2",
+        "leave --budget and --r out",
+    );
+}
+
+#[test]
+fn entropies() {
+    let place = Place::new();
+    let answer = place.json("theory entropy --dim 2 --budget 60 --iterations 4 --parameter-bound 1 --smoothness 1 --n 1e9");
+    // q = 4, r = 4: 1 + q r m^2 = 17, m(d + 1) = 3.
+    assert!(
+        (number(&answer["a_t"]) - 17.0).abs() < 1e-12
+            && (number(&answer["Z_0"]) - 3.0).abs() < 1e-12
+    );
+    let p = number(&answer["P"]);
+    let cover = p * (4.0 / 0.01f64).ln() + p * number(&answer["log_gamma"]);
+    assert!((number(&answer["covering"]) / cover - 1.0).abs() < 1e-6);
+    let radius = number(&answer["e_n"]);
+    assert!(radius > 1e-9f64.sqrt() && radius < 1.0);
+    let floor = number(&answer["untied"]["floor"]);
+    assert!(floor > 0.0 && floor < 1e-4, "{floor}");
+    let none =
+        place.ok("theory entropy --dim 2 --q 4 --r 4 --iterations 4 --arch transformer --n 10");
+    assert!(
+        none.contains("none below n = ") && none.contains("L_blk"),
+        "{none}"
+    );
+
+    refused(
+        &place,
+        "theory entropy --dim 2 --iterations 4",
+        "--budget B, or widths as --q Q --r R",
+    );
+    refused(
+        &place,
+        "theory entropy --dim 2 --iterations 4 --q 3 --r 3 --epsilon 0",
+        "positive number",
+    );
+    refused(
+        &place,
+        "theory entropy --dim 2 --iterations 4 --budget 1e7",
+        "lower the budget",
+    );
+    refused(
+        &place,
+        "theory entropy --dim 2 --iterations 4 --budget 64 --sigma 0",
+        "sigma",
+    );
+}
+
+/// Whatever the sizes, an answer has no infinities and no missing numbers.
+#[test]
+fn edges_have_answers() {
+    let place = Place::new();
+    for arch in ["ffn", "transformer"] {
+        for command in [
+            "theory schedule --n 1 --dim 1 --smoothness 1",
+            "theory schedule --n 1e18 --dim 1 --smoothness 0.001 --budget 1e18",
+            "theory schedule --n 1e18 --dim 3 --smoothness 3 --gamma 0.01",
+            "theory bound --n 1 --dim 1 --smoothness 1 --budget 100",
+            "theory bound --n 1e18 --dim 7 --smoothness 11.5 --q 1e8 --r 1e8 --iterations 1e18",
+            "theory bound --n 1e18 --dim 1 --smoothness 900 --budget 1e18 --iterations best",
+            "theory entropy --dim 1 --q 1e8 --r 1e8 --iterations 1e18 --n 1e18 --parameter-bound 1e15",
+            "theory entropy --dim 1 --q 1 --r 1 --iterations 1 --n 1 --parameter-bound 1e-9",
+            "theory entropy --dim 1 --budget 30 --iterations 1 --smoothness 0.1 --likelihood energy --bound 20",
+        ] {
+            let text = place.ok(&format!("{command} --arch {arch}"));
+            for wrong in ["NaN", "nan", "inf ", "∞"] {
+                assert!(!text.contains(wrong), "{command}: {text}");
+            }
+            place.json(&format!("{command} --arch {arch}"));
+        }
+    }
+}
