@@ -35,7 +35,7 @@ impl FromStr for DataName {
         if let Some(name) = text.strip_prefix("sim:") {
             name.parse()
                 .map(Self::Simulation)
-                .map_err(|e: loopfit_data::simulation::UnknownSimulation| e.to_string())
+                .map_err(|e: loopfit_data::simulation::SimulationError| e.to_string())
         } else if let Some(name) = text.strip_prefix("data:") {
             DataSet::find(name)
                 .map(Self::Set)
@@ -154,7 +154,7 @@ impl ReadArguments {
             }
             DataName::Simulation(simulation) => {
                 let draw = simulation.draw(seed.unwrap_or(0), 0, 0, SIMULATED_ROWS);
-                let table = draw.test.to_table(&format!("sim:{}", simulation.name()));
+                let table = draw.test.to_table(&format!("sim:{simulation}"));
                 (table, Vec::new())
             }
         })
@@ -167,8 +167,9 @@ const SIMULATED_ROWS: usize = 32_768;
 /// What is learned from DATA.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LearnArguments {
-    /// A csv or tsv file, `-` for standard input, a simulation such as sim:bumps, or a data set
-    /// of the paper such as data:airfoil.
+    /// A csv or tsv file, `-` for standard input, a simulation such as sim:bumps or
+    /// sim:packing:dim=2,smoothness=1.5,bound=100,delta=0.001, or a data set of the paper such as
+    /// data:airfoil.
     pub(crate) data: DataName,
     /// The column to predict.
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
@@ -274,7 +275,7 @@ impl LearnArguments {
     }
 
     fn simulation(&self, simulation: Simulation) -> Result<Source> {
-        let name = simulation.name();
+        let name = simulation;
         let target = (!simulation.is_density()).then_some("y");
         if self.target.is_some() && self.target.as_deref() != target {
             return Err(match target {

@@ -1,21 +1,23 @@
 //! Simulations: known functions, and samples of them at any size.
 //!
 //! To add one, write its file below `simulation/`, give it a variant, and fill in its
-//! line of [`Simulation::ALL`] and `Simulation::spec`.
+//! line of [`Simulation::ALL`], `Simulation::spec` and [`Simulation::target`].
 
 mod bumps;
 mod double_well;
 mod four_modes;
 mod friedman1;
+pub mod packing;
 mod recurrence;
 
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
 
 use crate::table::{Column, Table};
+use packing::{PackingTarget, PackingTargetError};
 
 /// A built-in source of samples: the paper's (F.4.1 and F.4.5), and ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Simulation {
     /// Nine compact smooth bumps with random signs on the unit square.
     Bumps,
@@ -27,18 +29,25 @@ pub enum Simulation {
     FourModes,
     /// Where a particle in a double well is after some time: a flow that a loop can follow.
     DoubleWell,
+    /// A function of a packing of a Hölder class.
+    Packing(PackingTarget),
 }
 
-/// A name that is no simulation's.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("there is no simulation `{name}`; the known ones are {}", known())]
-pub struct UnknownSimulation {
-    /// The name as given.
-    pub name: String,
-}
-
-fn known() -> String {
-    Simulation::ALL.map(Simulation::name).join(", ")
+/// Why a text names no simulation.
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+pub enum SimulationError {
+    /// A name that is no simulation's.
+    #[error(
+        "there is no simulation `{name}`; the known ones are {} and packing:dim=d,smoothness=s,bound=H,delta=D",
+        Simulation::ALL.map(Simulation::name).join(", ")
+    )]
+    Unknown {
+        /// The name as given.
+        name: String,
+    },
+    /// A packing with wrong parameters.
+    #[error(transparent)]
+    Packing(#[from] PackingTargetError),
 }
 
 /// What is observed of the target.
@@ -55,7 +64,6 @@ struct Spec {
     name: &'static str,
     dim: usize,
     observed: Observed,
-    target: fn(Stream) -> Box<Function>,
 }
 
 type Function = dyn Fn(&[f64]) -> f64 + Send + Sync;
@@ -112,7 +120,7 @@ pub struct Draw {
 }
 
 impl Simulation {
-    /// Every simulation, the paper's first and in its order.
+    /// Every simulation without parameters, the paper's first and in its order.
     pub const ALL: [Self; 5] = [
         Self::Bumps,
         Self::Recurrence,
@@ -127,19 +135,16 @@ impl Simulation {
                 name: "bumps",
                 dim: 2,
                 observed: Observed::Response { noise_sd: 0.02 },
-                target: bumps::target,
             },
             Self::Recurrence => Spec {
                 name: "recurrence",
                 dim: 3,
                 observed: Observed::Response { noise_sd: 0.02 },
-                target: recurrence::target,
             },
             Self::Friedman1 => Spec {
                 name: "friedman1",
                 dim: 5,
                 observed: Observed::Response { noise_sd: 0.05 },
-                target: friedman1::target,
             },
             Self::FourModes => Spec {
                 name: "four-modes",
@@ -147,18 +152,24 @@ impl Simulation {
                 observed: Observed::Draws {
                     bound: four_modes::BOUND,
                 },
-                target: four_modes::target,
             },
             Self::DoubleWell => Spec {
                 name: "double-well",
                 dim: 2,
                 observed: Observed::Response { noise_sd: 0.3 },
-                target: double_well::target,
+            },
+            Self::Packing(target) => Spec {
+                name: "packing",
+                dim: target.dim(),
+                observed: Observed::Response {
+                    noise_sd: target.noise_sd(),
+                },
             },
         }
     }
 
-    /// The name users write.
+    /// The name users write, without the parameters of a packing; with them it is what
+    /// [`Simulation`] displays as and is read from.
     pub fn name(self) -> &'static str {
         self.spec().name
     }
@@ -181,12 +192,19 @@ impl Simulation {
         self.noise_sd().is_none()
     }
 
-    /// The seed's function (only [`Simulation::Bumps`] has random coefficients).
+    /// The seed's function (only [`Simulation::Bumps`] and a packing whose member is not named
+    /// have random coefficients).
     pub fn target(self, seed: u64) -> Target {
         let coefficients = self.root(seed).child("coefficients");
-        Target {
-            function: (self.spec().target)(coefficients),
-        }
+        let function = match self {
+            Self::Bumps => bumps::target(coefficients),
+            Self::Recurrence => recurrence::target(coefficients),
+            Self::Friedman1 => friedman1::target(coefficients),
+            Self::FourModes => four_modes::target(coefficients),
+            Self::DoubleWell => double_well::target(coefficients),
+            Self::Packing(target) => target.target(coefficients),
+        };
+        Target { function }
     }
 
     /// The seed's samples. A larger size begins with the smaller one's observations, and
@@ -257,21 +275,27 @@ fn rejection(target: &Target, dim: usize, bound: f64, stream: Stream) -> Vec<f64
 }
 
 impl std::str::FromStr for Simulation {
-    type Err = UnknownSimulation;
+    type Err = SimulationError;
 
-    fn from_str(name: &str) -> Result<Self, UnknownSimulation> {
-        Self::ALL
-            .into_iter()
-            .find(|s| s.name() == name)
-            .ok_or_else(|| UnknownSimulation {
-                name: name.to_string(),
-            })
+    fn from_str(text: &str) -> Result<Self, SimulationError> {
+        match text.split_once(':').unwrap_or((text, "")) {
+            ("packing", parameters) => Ok(Self::Packing(parameters.parse()?)),
+            _ => Self::ALL
+                .into_iter()
+                .find(|s| s.name() == text)
+                .ok_or_else(|| SimulationError::Unknown {
+                    name: text.to_string(),
+                }),
+        }
     }
 }
 
 impl std::fmt::Display for Simulation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
+        match self {
+            Self::Packing(target) => write!(f, "{}:{target}", self.name()),
+            _ => f.write_str(self.name()),
+        }
     }
 }
 

@@ -185,7 +185,7 @@ impl Source {
     /// Name of the data, as the user writes it.
     pub fn name(&self) -> String {
         match self {
-            Self::Simulation { simulation, .. } => format!("sim:{}", simulation.name()),
+            Self::Simulation { simulation, .. } => format!("sim:{simulation}"),
             Self::Table(source) => source.table.source().to_string(),
         }
     }

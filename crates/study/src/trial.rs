@@ -93,7 +93,7 @@ impl Sources {
         if let Some(name) = case.data.strip_prefix("sim:") {
             let simulation = name
                 .parse()
-                .map_err(|e: loopfit_data::simulation::UnknownSimulation| wrong(e.to_string()))?;
+                .map_err(|e: loopfit_data::simulation::SimulationError| wrong(e.to_string()))?;
             let (train, valid) = sizes;
             return Ok(Arc::new(Source::Simulation {
                 simulation,

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 mod double_well;
+mod packing;
 
 /// Values of an independent program (Python, `math` module) with all signs positive.
 #[test]
@@ -243,7 +244,8 @@ fn names_are_read_back_and_unknown_ones_list_the_known() {
     let error = "bump".parse::<Simulation>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "there is no simulation `bump`; the known ones are bumps, recurrence, friedman1, four-modes, double-well"
+        "there is no simulation `bump`; the known ones are bumps, recurrence, friedman1, four-modes, double-well and \
+         packing:dim=d,smoothness=s,bound=H,delta=D"
     );
 }
 
