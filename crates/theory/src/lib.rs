@@ -12,6 +12,7 @@
 //! - [`sensitivity`]: how much an output can change with the coefficients, all constants explicit (Lemma C.4);
 //! - [`entropy`]: covers, brackets, the critical radius, the union of untied shapes (Proposition 3.4);
 //! - [`floor`]: the untied floor with every constant explicit (Theorem 2.6);
+//! - [`packing`]: what was verified of a packing of the Hölder class (Lemma C.3);
 //! - [`check`]: a hypothesis, whether it holds, and a sentence that says so.
 //!
 //! Numbering is that of the paper: equations (1) to (23) in the text, (S1) and up in the
@@ -27,6 +28,7 @@ mod error;
 pub mod floor;
 pub mod integral;
 pub mod problem;
+pub mod packing;
 pub mod rate;
 pub mod schedule;
 pub mod sensitivity;

@@ -2,6 +2,7 @@
 
 mod bound;
 mod entropy;
+mod packing;
 mod rate;
 mod schedule;
 
@@ -35,6 +36,8 @@ enum Command {
     Bound(bound::Arguments),
     /// How large the classes are: sensitivity, covers, brackets, the critical radius, untied networks.
     Entropy(entropy::Arguments),
+    /// Build the packing of a Hölder class and verify it.
+    Packing(packing::Arguments),
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
@@ -43,6 +46,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Command::Schedule(a) => schedule::run(a, global),
         Command::Bound(a) => bound::run(a, global),
         Command::Entropy(a) => entropy::run(a, global),
+        Command::Packing(a) => packing::run(a, global),
     }
 }
 
@@ -212,7 +216,12 @@ impl Sheet {
 
     /// Each hypothesis with its verdict.
     fn checks(&mut self, checks: &[Check]) {
-        self.text += "\nHypotheses\n";
+        self.verdicts("Hypotheses", checks);
+    }
+
+    /// Verdicts below a heading.
+    fn verdicts(&mut self, heading: &str, checks: &[Check]) {
+        self.text += &format!("\n{heading}\n");
         for check in checks {
             let verdict = if check.holds { "holds" } else { "FAILS" };
             self.text += &format!("  {verdict}  {}: {}\n", check.name, check.sentence);
