@@ -2,7 +2,8 @@
 
 use crate::fitted::FittedModel;
 use crate::predict::{Predictor, Step};
-use loopfit_data::preprocess::PreprocessError;
+use loopfit_data::preprocess::{Input, PreprocessError};
+use loopfit_data::table::Column;
 use loopfit_data::{Table, Task};
 use loopfit_likelihood::{Energy, Likelihood};
 use loopfit_numerics::libm;
@@ -28,6 +29,14 @@ pub enum ApplyError {
     Overflow {
         /// Row, from one.
         row: usize,
+    },
+    /// An index that is no function of numbers.
+    #[error(
+        "the input `{column}` is a category and not a number: only models whose inputs are all numbers are functions on the unit cube"
+    )]
+    Categorical {
+        /// The column.
+        column: String,
     },
     /// Not a density.
     #[error(
@@ -121,6 +130,34 @@ impl FittedModel {
             of_each.collect::<Result<_, ApplyError>>()?,
             features.notes(),
         ))
+    }
+
+    /// The index function at points of the unit cube, row-major, one coordinate for each input: responses on the scale
+    /// of the target column, logits, or the log density up to a constant. The cube is that of the input columns'
+    /// own units; for a density it is the one that its intervals are mapped to.
+    pub fn index(&self, points: &[f64]) -> Result<Vec<f64>, ApplyError> {
+        let inputs = self.preprocessing.inputs();
+        let category = |input: &&Input| matches!(input, Input::Categorical { .. });
+        if let Some(input) = inputs.iter().find(category) {
+            return Err(ApplyError::Categorical {
+                column: input.name().to_string(),
+            });
+        }
+        let d = inputs.len();
+        let x = if self.preprocessing.task() == Task::Density {
+            points.iter().map(|v| *v as f32).collect()
+        } else {
+            let columns = inputs.iter().enumerate().map(|(k, input)| {
+                let values = points.iter().skip(k).step_by(d).copied().collect();
+                (input.name().to_string(), Column::Numeric(values))
+            });
+            let table = Table::from_columns("the unit cube", columns.collect());
+            let rows: Vec<usize> = (0..table.rows()).collect();
+            self.preprocessing.features(&table, &rows)?.x
+        };
+        let outputs = self.outputs(&x)?;
+        let original = |f: &f64| self.preprocessing.to_original(*f);
+        Ok(outputs.iter().map(original).collect())
     }
 
     /// What outputs say; of an energy model, `constant` below the index is the log density, and

@@ -73,6 +73,47 @@ fn model(task: Task) -> FittedModel {
     }
 }
 
+/// At points of the unit square, what predictions say there; for a density, at where its intervals have those points.
+#[test]
+fn the_index_is_what_predictions_are_made_of() {
+    let points = [0.2, 0.9, 0.5, 0.1, 0.75, 0.3];
+    let table_at = |model: &FittedModel, mapped: bool| {
+        let column = |k: usize| {
+            let values = points.iter().skip(k).step_by(2).map(|x| {
+                let original = model.preprocessing.inputs_to_original(&[*x as f32; 2])[k];
+                if mapped { original } else { *x }
+            });
+            Column::Numeric(values.collect())
+        };
+        Table::from_columns("p", vec![("u".into(), column(0)), ("v".into(), column(1))])
+    };
+    let regression = model(Task::Regression);
+    let (predictions, _) = regression.predict(&table_at(&regression, false)).unwrap();
+    let index = regression.index(&points).unwrap();
+    assert_eq!(predictions, Predictions::Responses(index));
+
+    let classes = model(Task::Multiclass { classes: 3 });
+    let logits = classes.index(&points).unwrap();
+    let (Predictions::Probabilities { values, .. }, _) =
+        classes.predict(&table_at(&classes, false)).unwrap()
+    else {
+        panic!("probabilities")
+    };
+    for (logits, p) in logits.chunks(3).zip(values.chunks(3)) {
+        assert!((logits[0] - logits[1] - (p[0] / p[1]).ln()).abs() < 1e-12);
+    }
+
+    let density = model(Task::Density);
+    let index = density.index(&points).unwrap();
+    let (Predictions::LogDensities(log_p), _) = density.predict(&table_at(&density, true)).unwrap()
+    else {
+        panic!("a density")
+    };
+    // Inputs are rounded to 32 bits in the columns' units and once more in the unit square.
+    assert!((index[0] - index[1] - (log_p[0] - log_p[1])).abs() < 1e-4);
+    assert!((index[0] - index[1]).abs() > 1e-2);
+}
+
 #[test]
 fn a_density_integrates_to_one_in_the_units_of_its_columns() {
     let model = model(Task::Density);

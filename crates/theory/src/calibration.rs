@@ -35,6 +35,23 @@ pub enum LikelihoodModel {
     Energy,
 }
 
+impl LikelihoodModel {
+    /// The Gaussian model with a checked standard deviation.
+    pub fn gaussian(sigma: f64) -> Result<Self, Error> {
+        Ok(Self::Gaussian(Gaussian::new(sigma)?))
+    }
+
+    /// The Laplace model with a checked scale.
+    pub fn laplace(tau: f64) -> Result<Self, Error> {
+        Ok(Self::Laplace(Laplace::new(tau)?))
+    }
+
+    /// The model of a checked number of classes.
+    pub fn multiclass(classes: usize) -> Result<Self, Error> {
+        Ok(Self::Multiclass(Multiclass::new(classes)?))
+    }
+}
+
 impl From<Likelihood> for LikelihoodModel {
     fn from(likelihood: Likelihood) -> Self {
         match likelihood {
@@ -300,10 +317,10 @@ mod tests {
 
     fn all() -> [LikelihoodModel; 5] {
         [
-            LikelihoodModel::Gaussian(Gaussian::new(0.4).unwrap()),
-            LikelihoodModel::Laplace(Laplace::new(0.3).unwrap()),
+            LikelihoodModel::gaussian(0.4).unwrap(),
+            LikelihoodModel::laplace(0.3).unwrap(),
             LikelihoodModel::Bernoulli,
-            LikelihoodModel::Multiclass(Multiclass::new(4).unwrap()),
+            LikelihoodModel::multiclass(4).unwrap(),
             LikelihoodModel::Energy,
         ]
     }
@@ -377,7 +394,7 @@ mod tests {
     /// Two classes are the Bernoulli model with logit `f_1 - f_0`, whose square is twice the centred square.
     #[test]
     fn two_classes_bound_the_bernoulli_model() {
-        let two = LikelihoodModel::Multiclass(Multiclass::new(2).unwrap());
+        let two = LikelihoodModel::multiclass(2).unwrap();
         for h in [0.1, 1.0, 4.0] {
             let (classes, bernoulli) = (at(two, h), at(LikelihoodModel::Bernoulli, 2.0 * h));
             assert!(classes.c().value() <= 2.0 * bernoulli.c().value());

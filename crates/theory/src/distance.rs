@@ -180,8 +180,9 @@ impl Distances {
                 "bound",
                 self.largest <= h,
                 format!(
-                    "|f| and |g| are at most {} at all points, H = {h}",
-                    LogNumber::new(self.largest)
+                    "|f| and |g| are at most {} at all points, H = {}",
+                    LogNumber::new(self.largest),
+                    LogNumber::new(h)
                 ),
             ),
             inequality("lower", ("c_m d_m^2", c * d2), ("h^2", h2)),

@@ -65,6 +65,9 @@ pub enum Error {
         /// What is allowed.
         range: &'static str,
     },
+    /// A noise scale or a number of classes that no likelihood has.
+    #[error(transparent)]
+    Likelihood(#[from] loopfit_likelihood::Error),
     /// A bound of functions that is not a usable positive number.
     #[error("H = {0} is no bound of functions: give a number from {start} to {end}", start = BOUNDS.start(), end = BOUNDS.end())]
     Bound(f64),

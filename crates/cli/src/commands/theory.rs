@@ -1,6 +1,7 @@
 //! `loopfit theory`: what the paper proves, as calculators.
 
 mod bound;
+mod distance;
 mod entropy;
 mod packing;
 mod rate;
@@ -38,6 +39,8 @@ enum Command {
     Entropy(entropy::Arguments),
     /// Build the packing of a Hölder class and verify it.
     Packing(packing::Arguments),
+    /// Distances between the laws of two functions, and the constants of the metric equivalence checked on them.
+    Distance(distance::Arguments),
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
@@ -47,6 +50,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Command::Bound(a) => bound::run(a, global),
         Command::Entropy(a) => entropy::run(a, global),
         Command::Packing(a) => packing::run(a, global),
+        Command::Distance(a) => distance::run(a, global),
     }
 }
 

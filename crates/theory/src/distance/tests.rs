@@ -1,7 +1,7 @@
 use super::pair::Pair;
 use super::*;
 use crate::Method;
-use loopfit_likelihood::{Bernoulli, Gaussian, Laplace, Multiclass, ScalarLikelihood};
+use loopfit_likelihood::{Bernoulli, ScalarLikelihood};
 use loopfit_numerics::quadrature::integrate;
 use loopfit_numerics::stream::Stream;
 use proptest::prelude::*;
@@ -10,10 +10,10 @@ const CLASSES: usize = 3;
 
 fn all() -> [LikelihoodModel; 5] {
     [
-        LikelihoodModel::Gaussian(Gaussian::new(0.5).unwrap()),
-        LikelihoodModel::Laplace(Laplace::new(0.4).unwrap()),
+        LikelihoodModel::gaussian(0.5).unwrap(),
+        LikelihoodModel::laplace(0.4).unwrap(),
         LikelihoodModel::Bernoulli,
-        LikelihoodModel::Multiclass(Multiclass::new(CLASSES).unwrap()),
+        LikelihoodModel::multiclass(CLASSES).unwrap(),
         LikelihoodModel::Energy,
     ]
 }
@@ -284,7 +284,7 @@ fn parts_are_laws_of_their_own() {
 
 #[test]
 fn nothing_overflows() {
-    let sharp = LikelihoodModel::Gaussian(Gaussian::new(1e-3).unwrap());
+    let sharp = LikelihoodModel::gaussian(1e-3).unwrap();
     for (model, h) in [
         (sharp, 1.0),
         (LikelihoodModel::Bernoulli, 1e4),

@@ -1,0 +1,215 @@
+//! A function on the unit cube as the command line names it.
+
+use super::LikelihoodName;
+use crate::exit::usage;
+use anyhow::{Context, Result};
+use loopfit_data::Simulation;
+use loopfit_data::preprocess::Input;
+use loopfit_data::simulation::{SimulationError, Target};
+use loopfit_engine::FittedModel;
+use loopfit_theory::LikelihoodModel;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A model file, or a simulation with or without a seed.
+#[derive(Clone, Debug)]
+pub(super) enum FunctionName {
+    File(PathBuf),
+    Simulation(Simulation, Option<u64>),
+}
+
+impl FunctionName {
+    /// As users write it.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Simulation(simulation, None) => format!("sim:{simulation}"),
+            Self::Simulation(simulation, Some(seed)) => format!("sim:{simulation}@{seed}"),
+        }
+    }
+}
+
+impl FromStr for FunctionName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with("data:") {
+            return Err("the function behind a data set is unknown: name a model fitted to it, or a simulation".to_string());
+        }
+        let Some(name) = text.strip_prefix("sim:") else {
+            return Ok(Self::File(PathBuf::from(text)));
+        };
+        let (name, seed) = match name.split_once('@') {
+            None => (name, None),
+            Some((name, seed)) => match seed.parse() {
+                Ok(seed) => (name, Some(seed)),
+                Err(_) => return Err(format!("`{seed}` is no seed: write e.g. sim:{name}@3")),
+            },
+        };
+        let simulation = name.parse().map_err(|e: SimulationError| e.to_string())?;
+        Ok(Self::Simulation(simulation, seed))
+    }
+}
+
+/// A function that can be evaluated.
+pub(super) struct Function {
+    name: String,
+    kind: Kind,
+}
+
+enum Kind {
+    Model(Box<FittedModel>),
+    Simulation(Simulation, Target),
+}
+
+impl Function {
+    /// `seed` is for a simulation without one.
+    pub(super) fn load(name: &FunctionName, seed: u64) -> Result<Self> {
+        let kind = match name {
+            FunctionName::File(path) => Kind::Model(Box::new(FittedModel::load(path)?)),
+            FunctionName::Simulation(simulation, own) => {
+                Kind::Simulation(*simulation, simulation.target(own.unwrap_or(seed)))
+            }
+        };
+        Ok(Self {
+            name: name.text(),
+            kind,
+        })
+    }
+
+    /// As users write it.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number of coordinates.
+    pub(super) fn d(&self) -> usize {
+        match &self.kind {
+            Kind::Model(model) => model.preprocessing.inputs().len(),
+            Kind::Simulation(simulation, _) => simulation.dim(),
+        }
+    }
+
+    /// Standard deviation of the noise, where that is known.
+    pub(super) fn noise_sd(&self) -> Option<f64> {
+        match &self.kind {
+            Kind::Model(_) => None,
+            Kind::Simulation(simulation, _) => simulation.noise_sd(),
+        }
+    }
+
+    /// Names of the classes; none where the function has one value.
+    pub(super) fn classes(&self) -> &[String] {
+        match &self.kind {
+            Kind::Model(model) => model.preprocessing.class_names(),
+            Kind::Simulation(..) => &[],
+        }
+    }
+
+    /// Values at points, row-major.
+    pub(super) fn index(&self, points: &[f64]) -> Result<Vec<f64>> {
+        match &self.kind {
+            Kind::Model(model) => model.index(points).with_context(|| self.name.clone()),
+            Kind::Simulation(simulation, target) => Ok(points
+                .chunks(simulation.dim())
+                .map(|x| target.eval(x))
+                .collect()),
+        }
+    }
+
+    /// What a simulation's function is taken for, where that is not what it was made for.
+    pub(super) fn note(&self, likelihood: LikelihoodName) -> Option<String> {
+        let Kind::Simulation(simulation, _) = &self.kind else {
+            return None;
+        };
+        let (made_for, taken_for) = match (simulation.is_density(), likelihood) {
+            (true, LikelihoodName::Gaussian | LikelihoodName::Laplace) => ("log density", "mean"),
+            (true, LikelihoodName::Bernoulli) => ("log density", "logit"),
+            (false, LikelihoodName::Bernoulli) => ("mean", "logit"),
+            (false, LikelihoodName::Energy) => ("mean", "log density"),
+            _ => return None,
+        };
+        Some(format!(
+            "the function of {} is a {made_for} in its simulation and a {taken_for} here",
+            self.name
+        ))
+    }
+
+    /// Why the likelihood cannot take this function for its index, if it cannot.
+    fn unsuitable(&self, likelihood: LikelihoodName) -> Option<String> {
+        let Kind::Model(model) = &self.kind else {
+            let classes = likelihood == LikelihoodName::Multiclass;
+            return classes.then(|| {
+                format!(
+                    "{} has one value at a point and classes have a logit each: give two classification models",
+                    self.name
+                )
+            });
+        };
+        use LikelihoodModel as M;
+        use LikelihoodName as N;
+        let suits = match M::from(model.likelihood) {
+            M::Gaussian(_) | M::Laplace(_) => matches!(likelihood, N::Gaussian | N::Laplace),
+            M::Bernoulli => likelihood == N::Bernoulli,
+            M::Multiclass(_) => likelihood == N::Multiclass,
+            M::Energy => likelihood == N::Energy,
+        };
+        (!suits).then(|| {
+            let own = model.likelihood.name();
+            format!(
+                "{} was fitted with the {own} likelihood and is no function of the {} one: use --likelihood {own}",
+                self.name,
+                likelihood.name()
+            )
+        })
+    }
+
+    /// The interval of each coordinate that the unit cube stands for, for a density.
+    fn intervals(&self) -> Vec<(f64, f64)> {
+        match &self.kind {
+            Kind::Model(model) => {
+                let of = |input: &Input| match input {
+                    Input::Unit { low, width, .. } => (*low, *width),
+                    Input::Numeric { .. } | Input::Categorical { .. } => (0.0, 1.0),
+                };
+                model.preprocessing.inputs().iter().map(of).collect()
+            }
+            Kind::Simulation(simulation, _) => vec![(0.0, 1.0); simulation.dim()],
+        }
+    }
+}
+
+/// Whether two functions can be compared under a likelihood.
+pub(super) fn check_pair(
+    likelihood: LikelihoodName,
+    first: &Function,
+    second: &Function,
+) -> Result<()> {
+    for function in [first, second] {
+        if let Some(why) = function.unsuitable(likelihood) {
+            return Err(usage(why));
+        }
+    }
+    let (one, other) = (first.name(), second.name());
+    if first.d() != second.d() {
+        return Err(usage(format!(
+            "{one} is a function of {} inputs and {other} of {}: give two with the same inputs",
+            first.d(),
+            second.d()
+        )));
+    }
+    let named = !first.classes().is_empty() && !second.classes().is_empty();
+    if named && first.classes() != second.classes() {
+        return Err(usage(format!(
+            "{one} has the classes {} and {other} {}: give two models of the same classes",
+            first.classes().join(", "),
+            second.classes().join(", ")
+        )));
+    }
+    if likelihood == LikelihoodName::Energy && first.intervals() != second.intervals() {
+        return Err(usage(format!(
+            "{one} and {other} are densities on different boxes: give two that were fitted to the same training rows, or to a simulation"
+        )));
+    }
+    Ok(())
+}
