@@ -211,9 +211,9 @@ fn entropies() {
     let p = number(&answer["P"]);
     let cover = p * (4.0 / 0.01f64).ln() + p * number(&answer["log_gamma"]);
     assert!((number(&answer["covering"]) / cover - 1.0).abs() < 1e-6);
-    let radius = number(&answer["e_n"]);
+    let radius = number(&answer["laws"]["gaussian"]["e_n"]);
     assert!(radius > 1e-9f64.sqrt() && radius < 1.0);
-    let floor = number(&answer["untied"]["floor"]);
+    let floor = number(&answer["laws"]["energy"]["untied_floor"]);
     assert!(floor > 0.0 && floor < 1e-4, "{floor}");
     let none =
         place.ok("theory entropy --dim 2 --q 4 --r 4 --iterations 4 --arch transformer --n 10");
@@ -258,7 +258,7 @@ fn edges_have_answers() {
             "theory bound --n 1e18 --dim 1 --smoothness 900 --budget 1e18 --iterations best",
             "theory entropy --dim 1 --q 1e8 --r 1e8 --iterations 1e18 --n 1e18 --parameter-bound 1e15",
             "theory entropy --dim 1 --q 1 --r 1 --iterations 1 --n 1 --parameter-bound 1e-9",
-            "theory entropy --dim 1 --budget 30 --iterations 1 --smoothness 0.1 --likelihood energy --bound 20",
+            "theory entropy --dim 1 --budget 30 --iterations 1 --smoothness 0.1 --bound 20",
         ] {
             let text = place.ok(&format!("{command} --arch {arch}"));
             for wrong in ["NaN", "nan", "inf ", "∞"] {

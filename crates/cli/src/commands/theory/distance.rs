@@ -2,7 +2,7 @@
 
 mod function;
 
-use super::{Sheet, checks_json, digits};
+use super::{Sheet, as_usage, checks_json, digits};
 use crate::commands::on_threads;
 use crate::data::count;
 use crate::exit::{Exit, usage};
@@ -114,10 +114,6 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     } else {
         Exit::CheckFailed
     })
-}
-
-fn as_usage(error: Error) -> anyhow::Error {
-    usage(error.to_string())
 }
 
 impl Arguments {

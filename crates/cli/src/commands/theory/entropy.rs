@@ -9,9 +9,7 @@ use crate::data::count;
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
-use clap::ValueEnum;
 use loopfit_holder::{HolderClass, Smoothness};
-use loopfit_likelihood::{Gaussian, Laplace};
 use loopfit_model::Budget;
 use loopfit_model::budget::UntiedShape;
 use loopfit_model::reference::LAYER_NORM_STABILISER;
@@ -21,13 +19,13 @@ use loopfit_theory::bound::sensitivity_exponent;
 use loopfit_theory::entropy::{CriticalRadius, ParameterClass, UntiedUnion};
 use loopfit_theory::floor::{Floor, explicit_floor};
 use loopfit_theory::{
-    Calibration, LikelihoodModel, LoopShape, Problem, Rates, Sensitivity, Thresholds,
+    Calibration, Constant, LikelihoodModel, LoopShape, Problem, Sensitivity, Thresholds,
 };
 use serde_json::{Map, Value, json};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit theory entropy --dim 2 --budget 128 --iterations 16\n  loopfit theory entropy --dim 2 --q 4 --r 12 --iterations 16 --arch transformer --n 4096\n  loopfit theory entropy --dim 1 --budget 64 --iterations 8 --likelihood bernoulli --bound 3 --smoothness 1 --json"
+    after_help = "Examples:\n  loopfit theory entropy --dim 2 --budget 128 --iterations 16\n  loopfit theory entropy --dim 2 --q 4 --r 12 --iterations 16 --arch transformer --n 4096\n  loopfit theory entropy --dim 1 --budget 64 --iterations 8 --bound 3 --smoothness 1 --json"
 )]
 pub(crate) struct Arguments {
     /// Number of inputs d.
@@ -49,12 +47,9 @@ pub(crate) struct Arguments {
     /// Stabiliser of layer normalisation.
     #[arg(long, value_name = "E", default_value_t = LAYER_NORM_STABILISER)]
     epsilon_ln: f64,
-    /// Radius at which the class is covered.
+    /// Radius of covers, and width of brackets.
     #[arg(long, value_name = "E", default_value_t = 0.01)]
     epsilon: f64,
-    /// The likelihood, for brackets of laws.
-    #[arg(long, default_value = "gaussian")]
-    likelihood: LikelihoodName,
     /// Standard deviation of Gaussian noise.
     #[arg(long, value_name = "S", default_value_t = 1.0)]
     sigma: f64,
@@ -74,24 +69,21 @@ pub(crate) struct Arguments {
     constants: ConstantArguments,
 }
 
-/// The likelihoods of the paper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LikelihoodName {
-    Gaussian,
-    Laplace,
-    Bernoulli,
-    Energy,
-}
-
 impl Arguments {
-    fn model(&self) -> Result<LikelihoodModel> {
-        let model = match self.likelihood {
-            LikelihoodName::Gaussian => Gaussian::new(self.sigma).map(LikelihoodModel::Gaussian),
-            LikelihoodName::Laplace => Laplace::new(self.tau).map(LikelihoodModel::Laplace),
-            LikelihoodName::Bernoulli => Ok(LikelihoodModel::Bernoulli),
-            LikelihoodName::Energy => Ok(LikelihoodModel::Energy),
-        };
-        model.map_err(|error| usage(error.to_string()))
+    /// The four likelihoods of the paper.
+    fn models(&self) -> Result<[(&'static str, LikelihoodModel); 4]> {
+        Ok([
+            (
+                "gaussian",
+                LikelihoodModel::gaussian(self.sigma).map_err(as_usage)?,
+            ),
+            (
+                "laplace",
+                LikelihoodModel::laplace(self.tau).map_err(as_usage)?,
+            ),
+            ("bernoulli", LikelihoodModel::Bernoulli),
+            ("energy", LikelihoodModel::Energy),
+        ])
     }
 
     fn check(&self) -> Result<()> {
@@ -110,10 +102,8 @@ impl Arguments {
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     a.check()?;
-    let model = a.model()?;
     // Without a smoothness nothing below depends on it.
-    let smoothness =
-        Smoothness::new(a.dim, a.smoothness.unwrap_or(1.0)).map_err(|e| usage(e.to_string()))?;
+    let smoothness = Smoothness::new(a.dim, a.smoothness.unwrap_or(1.0)).map_err(in_usage)?;
     let architecture = a.tokens.of(&a.arch)?.at(a.dim)?;
     let thresholds =
         Thresholds::new(smoothness, &architecture, a.bound, a.epsilon_ln).map_err(as_usage)?;
@@ -124,14 +114,17 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         ));
     }
     let (shape, _) = a.shape.get(&problem, &thresholds)?;
-    let calibration = Calibration::new(model, a.bound).map_err(as_usage)?;
-    let answer = Answer::new(a, &problem, shape, calibration)?;
+    let answer = Answer::new(a, &problem, shape)?;
     if global.json {
         output::print_json(&answer.to_json(a))?;
     } else {
         answer.sheet(a).print()?;
     }
     Ok(Exit::Done)
+}
+
+fn in_usage(error: loopfit_holder::Error) -> anyhow::Error {
+    usage(error.to_string())
 }
 
 struct Answer<'a> {
@@ -141,60 +134,76 @@ struct Answer<'a> {
     sensitivity: Sensitivity,
     gamma: LogNumber,
     covering: f64,
-    bracketing: f64,
-    radius: Option<CriticalRadius>,
-    untied: Option<Untied>,
+    /// The number of untied shapes and the one with the largest cover, where there is a budget.
+    untied: Option<(u64, UntiedShape)>,
+    laws: Vec<Laws>,
 }
 
-/// What a budget says about separate blocks.
-struct Untied {
-    triples: u64,
-    covering: f64,
-    largest: UntiedShape,
+/// What one likelihood makes of the classes.
+struct Laws {
+    name: &'static str,
+    bracketing: f64,
+    radius: Option<CriticalRadius>,
+    untied_covering: Option<f64>,
     floor: Option<Floor>,
-    order: LogNumber,
 }
 
 impl<'a> Answer<'a> {
-    fn new(
-        a: &Arguments,
-        problem: &'a Problem,
-        shape: LoopShape,
-        calibration: Calibration,
-    ) -> Result<Self> {
+    fn new(a: &Arguments, problem: &'a Problem, shape: LoopShape) -> Result<Self> {
         let t = a.iterations as f64;
-        let sensitivity = Sensitivity::new(
-            problem.architecture(),
-            a.dim,
-            shape.q,
-            shape.r,
-            a.parameter_bound,
-            a.epsilon_ln,
-        );
+        let architecture = problem.architecture();
+        let (m, stabiliser) = (a.parameter_bound, a.epsilon_ln);
+        let sensitivity = Sensitivity::new(architecture, a.dim, shape.q, shape.r, m, stabiliser);
         let gamma = sensitivity.gamma(t);
-        let class = ParameterClass::new(shape.count, a.parameter_bound, gamma);
-        let constants = problem.constants();
-        let radius =
-            a.n.map(|n| class.critical_radius(calibration, n as f64, constants));
-        let untied = a
-            .shape
-            .budget
-            .map(|b| Untied::new(a, problem, b, calibration));
+        let class = ParameterClass::new(shape.count, m, gamma);
+        let union = match a.shape.budget {
+            None => None,
+            Some(b) => {
+                let budget = Budget::new(b as usize, architecture.clone(), a.dim, 1)
+                    .map_err(|error| usage(error.to_string()))?;
+                Some(UntiedUnion::new(&budget, m, stabiliser).map_err(as_usage)?)
+            }
+        };
+        let epsilon = LogNumber::new(a.epsilon);
+        let mut laws = Vec::new();
+        for (name, model) in a.models()? {
+            let calibration = Calibration::new(model, a.bound).map_err(as_usage)?;
+            let radius = |n: u64| class.critical_radius(calibration, n as f64, problem.constants());
+            let cover = |union: &UntiedUnion| {
+                union
+                    .covering(LogNumber::new(calibration.cover_radius(a.epsilon)))
+                    .0
+            };
+            let floor = match (&union, a.smoothness) {
+                (Some(union), Some(_)) => {
+                    let target =
+                        HolderClass::new(problem.smoothness(), a.bound).map_err(in_usage)?;
+                    Some(explicit_floor(union, calibration, target).map_err(as_usage)?)
+                }
+                _ => None,
+            };
+            laws.push(Laws {
+                name,
+                bracketing: class.bracketing(calibration, a.epsilon),
+                radius: a.n.map(radius),
+                untied_covering: union.as_ref().map(cover),
+                floor,
+            });
+        }
         Ok(Self {
             problem,
             shape,
             g: sensitivity_exponent(problem, shape, t),
             sensitivity,
             gamma,
-            covering: class.covering(LogNumber::new(a.epsilon)),
-            bracketing: class.bracketing(calibration, a.epsilon),
-            radius,
-            untied: untied.transpose()?,
+            covering: class.covering(epsilon),
+            untied: union.map(|union| (union.triples, union.covering(epsilon).1)),
+            laws,
         })
     }
 
-    fn constants(&self) -> Vec<loopfit_theory::Constant> {
-        self.problem.constants().of(&["C_6", "C_1", "C_2"])
+    fn constants(&self) -> Vec<Constant> {
+        self.problem.constants().of(&["C_6", "C_1", "C_2", "c_U"])
     }
 
     fn to_json(&self, a: &Arguments) -> Value {
@@ -207,30 +216,27 @@ impl<'a> Answer<'a> {
             ("P", json!(self.shape.count)),
             ("M_par", json!(a.parameter_bound)),
             ("H", json!(a.bound)),
+            ("sigma", json!(a.sigma)),
+            ("tau", json!(a.tau)),
             ("epsilon", json!(a.epsilon)),
             ("G", json!(self.g)),
             ("log_gamma", json!(self.gamma.ln())),
             ("covering", json!(self.covering)),
-            ("bracketing", json!(self.bracketing)),
         ] {
             object.insert(key.into(), value);
         }
         for named in self.sensitivity.constants() {
             insert_log(&mut object, named.symbol, named.value);
         }
-        match self.radius {
-            Some(CriticalRadius::Radius(e)) => {
-                object.insert("e_n".into(), json!(e));
-            }
-            Some(CriticalRadius::None { needed }) => {
-                object.insert("e_n".into(), Value::Null);
-                insert_log(&mut object, "n_needed", needed);
-            }
-            None => {}
+        if let Some((triples, largest)) = &self.untied {
+            object.insert("untied_triples".into(), json!(triples));
+            object.insert("untied_largest".into(), json!(largest));
         }
-        if let Some(untied) = &self.untied {
-            object.insert("untied".into(), untied.to_json());
-        }
+        let laws = self
+            .laws
+            .iter()
+            .map(|laws| (laws.name.to_string(), laws.to_json()));
+        object.insert("laws".into(), Value::Object(laws.collect()));
         object.insert("constants".into(), constants_json(&self.constants()));
         Value::Object(object)
     }
@@ -246,46 +252,24 @@ impl<'a> Answer<'a> {
             ),
             "Lemma C.4 and equations (S11), (S12); Proposition 3.4; sensitivity, covers and brackets have explicit constants",
         );
-        let radius = match self.radius {
-            None => None,
-            Some(CriticalRadius::Radius(e)) => Some((
-                "e_n",
-                digits(e),
-                "critical radius (2); its square is the estimation term",
-            )),
-            Some(CriticalRadius::None { needed }) => Some((
-                "e_n",
-                format!("none below n = {}", log_digits(needed)),
-                "critical radius (2): the condition fails at every radius",
-            )),
-        };
-        sheet.values(
-            [
-                ("P", number::integer(self.shape.count), "coefficients"),
-                (
-                    "G",
-                    digits(self.g),
-                    "exponent of sensitivity (10), with C_6",
-                ),
-                (
-                    "log Gamma",
-                    digits(self.gamma.ln()),
-                    "sensitivity of the output to the coefficients (S11)",
-                ),
-                (
-                    "log N",
-                    digits(self.covering),
-                    "cover of the functions at radius epsilon (S12)",
-                ),
-                (
-                    "H",
-                    digits(self.bracketing),
-                    "Hellinger brackets of the laws of width epsilon",
-                ),
-            ]
-            .into_iter()
-            .chain(radius),
-        );
+        sheet.values([
+            ("P", number::integer(self.shape.count), "coefficients"),
+            (
+                "G",
+                digits(self.g),
+                "exponent of sensitivity (10), with C_6",
+            ),
+            (
+                "log Gamma",
+                digits(self.gamma.ln()),
+                "sensitivity of the output to the coefficients (S11)",
+            ),
+            (
+                "log N",
+                digits(self.covering),
+                "cover of the functions at radius epsilon (S12)",
+            ),
+        ]);
         let mut table = Table::new([
             ("symbol", Align::Left),
             ("value", Align::Right),
@@ -299,68 +283,78 @@ impl<'a> Answer<'a> {
             ]);
         }
         sheet.table("Constants of the sensitivity recurrence", &table);
-        if let Some(untied) = &self.untied {
-            untied.describe(&mut sheet);
+        let (caption, table) = self.laws_table(a);
+        sheet.table(&caption, &table);
+        if let Some((triples, UntiedShape { q, r, t, .. })) = &self.untied {
+            sheet.note(&format!(
+                "Untied networks under the same budget: {} admissible (q, r, T), of which ({q}, {r}, {t}) has the largest cover; their union is covered as in Lemma C.6 with all constants explicit.",
+                number::integer(*triples)
+            ));
+        }
+        if let (Some(b), Some(_)) = (a.shape.budget, a.smoothness) {
+            let order = self
+                .problem
+                .rates()
+                .untied_floor(b as f64, self.problem.constants());
+            sheet.note(&format!(
+                "Untied floor: no estimator with values in these networks has a smaller worst-case squared Hellinger risk at any n, by Theorem 2.6 with the packing of Lemma C.3, all constants explicit; c_U {{B^2 log(eB)}}^-a is {}.",
+                log_digits(order)
+            ));
         }
         sheet.constants(&self.constants());
         sheet
     }
+
+    /// One line for each likelihood.
+    fn laws_table(&self, a: &Arguments) -> (String, Table) {
+        let mut header = vec![("likelihood", Align::Left), ("brackets H", Align::Right)];
+        header.extend(a.n.map(|_| ("critical radius e_n", Align::Right)));
+        header.extend(self.untied.map(|_| ("untied cover log N", Align::Right)));
+        header.extend(a.smoothness.map(|_| ("untied floor", Align::Right)));
+        let mut table = Table::new(header);
+        for laws in &self.laws {
+            let mut cells = vec![laws.name.to_string(), digits(laws.bracketing)];
+            cells.extend(laws.radius.map(|radius| match radius {
+                CriticalRadius::Radius(e) => digits(e),
+                CriticalRadius::None { needed } => {
+                    format!("none below n = {}", log_digits(needed))
+                }
+            }));
+            cells.extend(laws.untied_covering.map(digits));
+            cells.extend(laws.floor.map(|floor| log_digits(floor.risk())));
+            table.push(cells);
+        }
+        let caption = format!(
+            "Laws with Hellinger brackets of width and covers of radius {}; H = {}, sigma = {}, tau = {}",
+            a.epsilon, a.bound, a.sigma, a.tau
+        );
+        (caption, table)
+    }
 }
 
-impl Untied {
-    fn new(a: &Arguments, problem: &Problem, b: u64, calibration: Calibration) -> Result<Self> {
-        let budget = Budget::new(b as usize, problem.architecture().clone(), a.dim, 1)
-            .map_err(|error| usage(error.to_string()))?;
-        let union = UntiedUnion::new(&budget, a.parameter_bound, a.epsilon_ln).map_err(as_usage)?;
-        let (covering, largest) =
-            union.covering(LogNumber::new(calibration.cover_radius(a.epsilon)));
-        let floor = match a.smoothness {
-            None => None,
-            Some(_) => {
-                let class = HolderClass::new(problem.smoothness(), a.bound)
-                    .map_err(|error| usage(error.to_string()))?;
-                Some(explicit_floor(&union, calibration, class).map_err(as_usage)?)
-            }
-        };
-        Ok(Self {
-            triples: union.triples,
-            covering,
-            largest,
-            floor,
-            order: Rates::new(problem.smoothness()).untied_floor(b as f64, problem.constants()),
-        })
-    }
-
+impl Laws {
     fn to_json(&self) -> Value {
         let mut object = Map::new();
-        object.insert("triples".into(), json!(self.triples));
-        object.insert("covering".into(), json!(self.covering));
-        object.insert("largest".into(), json!(self.largest));
+        object.insert("bracketing".into(), json!(self.bracketing));
+        match self.radius {
+            Some(CriticalRadius::Radius(e)) => {
+                object.insert("e_n".into(), json!(e));
+            }
+            Some(CriticalRadius::None { needed }) => {
+                object.insert("e_n".into(), Value::Null);
+                insert_log(&mut object, "n_needed", needed);
+            }
+            None => {}
+        }
+        if let Some(covering) = self.untied_covering {
+            object.insert("untied_covering".into(), json!(covering));
+        }
         if let Some(floor) = &self.floor {
-            insert_log(&mut object, "floor", floor.risk());
+            insert_log(&mut object, "untied_floor", floor.risk());
             insert_log(&mut object, "delta", floor.delta);
             object.insert("log_M".into(), json!(floor.log_packing.value()));
             object.insert("log_N".into(), json!(floor.log_cover.value()));
         }
         Value::Object(object)
-    }
-
-    fn describe(&self, sheet: &mut Sheet) {
-        let UntiedShape { q, r, t, .. } = self.largest;
-        sheet.note(&format!(
-            "Untied networks under the same budget: {} admissible (q, r, T); their laws have Hellinger covers of radius epsilon with log N = {}, of which (q, r, T) = ({q}, {r}, {t}) has the largest share (Lemma C.6, all constants explicit).",
-            number::integer(self.triples),
-            digits(self.covering)
-        ));
-        if let Some(floor) = &self.floor {
-            sheet.note(&format!(
-                "No estimator with values in them has a worst-case squared Hellinger risk below {}, at any n: Lemma C.3 has targets 8 delta apart, delta = {}, with log M = {}, and log N = {} balls of radius delta cover the networks (Theorem 2.6, all constants explicit; {{B^2 log(eB)}}^-a is {}).",
-                log_digits(floor.risk()),
-                log_digits(floor.delta),
-                log_digits(floor.log_packing),
-                log_digits(floor.log_cover),
-                log_digits(self.order)
-            ));
-        }
     }
 }
