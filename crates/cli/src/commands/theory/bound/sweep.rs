@@ -11,7 +11,7 @@ use loopfit_report::axis::Scale;
 use loopfit_report::figure::{Curve, Curves, LevelLine, Panel, Point};
 use loopfit_report::{Align, Table, number};
 use loopfit_theory::bound::{self, Form, Iterations, Terms};
-use loopfit_theory::{LoopShape, Problem, Thresholds};
+use loopfit_theory::{LoopShape, Problem, Thresholds, schedule};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -91,11 +91,14 @@ struct Row {
     x: u64,
     shape: LoopShape,
     b: u64,
+    /// At the iterations asked for.
     terms: Terms,
     best: Option<Terms>,
+    /// At `T_n`.
+    schedule: Terms,
+    /// At iterations that are the same in every row.
+    fixed: Terms,
     floor: LogNumber,
-    /// Only over n: with iterations that do not follow it.
-    unchanged: Option<LogNumber>,
     minimax: LogNumber,
 }
 
@@ -143,8 +146,8 @@ struct Sweep<'a> {
     over: Over,
     form: Form,
     problem: &'a Problem,
-    /// Over n: the iterations that do not follow it.
-    unchanged: f64,
+    /// The iterations that are the same in every row.
+    fixed: f64,
     rows: Vec<Row>,
 }
 
@@ -164,15 +167,12 @@ impl<'a> Sweep<'a> {
             Over::B => None,
             _ => Some(a.shape.get(problem, thresholds)?),
         };
-        let middle = ((from as f64).ln() + (to as f64).ln()) / 2.0;
-        let unchanged = match a.iterations.0 {
+        let fixed = match a.iterations.0 {
             Iterations::Fixed(t) => t,
-            _ => loopfit_theory::schedule::fixed_iterations(problem.smoothness().a(), middle.exp()),
-        };
-        // Over n, fixed iterations are a curve of their own beside the schedule.
-        let iterations = match (over, a.iterations.0) {
-            (Over::N, Iterations::Fixed(_)) => Iterations::Schedule,
-            (_, other) => other,
+            _ => {
+                let middle = ((from as f64).ln() + (to as f64).ln()) / 2.0;
+                schedule::fixed_iterations(problem.smoothness().a(), middle.exp())
+            }
         };
         let row = |x: u64| -> Result<Row> {
             let (shape, b) = match fixed_shape {
@@ -187,20 +187,20 @@ impl<'a> Sweep<'a> {
             };
             let (cap, b) = (b, b as f64);
             let n = if over == Over::N { x } else { a.n.unwrap_or(1) } as f64;
-            let iterations = if over == Over::T {
-                Iterations::Fixed(x as f64)
-            } else {
-                iterations
+            let asked = match over {
+                Over::T => Iterations::Fixed(x as f64),
+                Over::N | Over::B => a.iterations.0,
             };
+            let with = |iterations| bound::with(problem, form, shape, b, n, iterations);
             Ok(Row {
                 x,
                 shape,
                 b: cap,
-                terms: bound::with(problem, form, shape, b, n, iterations),
+                terms: with(asked),
                 best: bound::best_iterations(|t| bound::at(problem, form, shape, b, n, t)),
+                schedule: with(Iterations::Schedule),
+                fixed: with(Iterations::Fixed(fixed)),
                 floor: problem.rates().untied_floor(b, problem.constants()),
-                unchanged: (over == Over::N)
-                    .then(|| bound::at(problem, form, shape, b, n, unchanged).total),
                 minimax: problem.rates().minimax(n, problem.constants()),
             })
         };
@@ -209,7 +209,7 @@ impl<'a> Sweep<'a> {
             over,
             form,
             problem,
-            unchanged,
+            fixed,
             rows: rows.collect::<Result<_>>()?,
         })
     }
@@ -226,20 +226,15 @@ impl<'a> Sweep<'a> {
             insert_log(&mut object, "untied_floor", row.floor);
             insert_log(&mut object, "ratio", row.terms.total / row.floor);
             insert_log(&mut object, "minimax", row.minimax);
-            if let Some(total) = row.unchanged {
-                insert_log(&mut object, "total_at_fixed_T", total);
-            }
+            insert_log(&mut object, "total_at_fixed_T", row.fixed.total);
+            insert_log(&mut object, "total_at_T_n", row.schedule.total);
             Value::Object(object)
         });
         let smoothness = self.problem.smoothness();
-        let mut object = json!({
+        json!({
             "over": self.over.symbol(), "form": self.form_name(), "a": smoothness.a(),
-            "d": smoothness.d(), "s": smoothness.s(), "rows": rows.collect::<Vec<_>>(),
-        });
-        if self.over == Over::N {
-            object["fixed_T"] = json!(self.unchanged as u64);
-        }
-        object
+            "d": smoothness.d(), "s": smoothness.s(), "rows": rows.collect::<Vec<_>>(), "fixed_T": self.fixed as u64,
+        })
     }
 
     fn form_name(&self) -> &'static str {
@@ -251,22 +246,16 @@ impl<'a> Sweep<'a> {
 
     fn title(&self, a: &Arguments) -> String {
         let words = a.problem.words(self.problem);
-        let shape = self
-            .rows
-            .first()
-            .map_or(String::new(), |row| match self.over {
-                Over::B => format!(
-                    ", n = {}",
-                    log_digits(LogNumber::new(a.n.unwrap_or(1) as f64))
-                ),
-                Over::N => format!(", B = {}", number::integer(row.b)),
-                Over::T => format!(
-                    ", B = {}, n = {}",
-                    number::integer(row.b),
-                    log_digits(LogNumber::new(a.n.unwrap_or(1) as f64))
-                ),
-            });
-        format!("Risk bound over {}: {words}{shape}", self.over.symbol())
+        let n = a.n.map_or(String::new(), |n| {
+            format!(", n = {}", number::shortest(n as f64))
+        });
+        let b = self.rows.first().map_or(0, |row| row.b);
+        let what = match self.over {
+            Over::N => format!(", B = {}", number::integer(b)),
+            Over::B => n,
+            Over::T => format!(", B = {}{n}", number::integer(b)),
+        };
+        format!("Risk bound over {}: {words}{what}", self.over.symbol())
     }
 
     fn sheet(&self, a: &Arguments) -> Sheet {
@@ -321,75 +310,60 @@ impl<'a> Sweep<'a> {
     }
 
     fn figure(&self, a: &Arguments) -> Curves {
-        let curve = |name: String, color: usize, dashed: bool, value: &dyn Fn(&Row) -> f64| Curve {
-            name,
+        type Value<'v> = &'v dyn Fn(&Row) -> Option<LogNumber>;
+        let curve = |name: &str, color: usize, dashed: bool, value: Value<'_>| Curve {
+            name: name.to_string(),
             color,
             dashed,
             points: self
                 .rows
                 .iter()
-                .map(|row| {
-                    let centre = value(row);
-                    Point {
+                .filter_map(|row| {
+                    let centre = value(row)?.value();
+                    Some(Point {
                         x: row.x as f64,
                         centre,
                         low: centre,
                         high: centre,
                         values: Vec::new(),
-                    }
+                    })
                 })
                 .collect(),
         };
-        let (mut curves, mut levels) = (Vec::new(), Vec::new());
-        let floor = |row: &Row| row.floor.value();
-        match self.over {
-            Over::N => {
-                let t = number::of_log(self.unchanged.ln(), 3);
-                curves.push(curve("minimax rate".into(), 4, true, &|row| {
-                    row.minimax.value()
-                }));
-                curves.push(curve(
-                    format!("Loop, T = {t} at every n"),
-                    1,
-                    true,
-                    &|row| row.unchanged.map_or(f64::NAN, LogNumber::value),
-                ));
-                curves.push(curve("Loop, best T".into(), 3, false, &|row| {
-                    row.best.map_or(f64::NAN, |best| best.total.value())
-                }));
-                curves.push(curve("Loop, T_n of Theorem 4.4".into(), 1, false, &|row| {
-                    row.terms.total.value()
-                }));
-                levels.extend(self.rows.first().map(|row| LevelLine {
-                    name: "untied floor".into(),
-                    y: floor(row),
-                }));
-            }
-            Over::B => {
-                curves.push(curve("untied floor".into(), 2, false, &floor));
-                curves.push(curve("Loop, best T".into(), 3, false, &|row| {
-                    row.best.map_or(f64::NAN, |best| best.total.value())
-                }));
-                curves.push(curve("Loop".into(), 1, false, &|row| {
-                    row.terms.total.value()
-                }));
-            }
-            Over::T => {
-                curves.push(curve("approximation".into(), 4, true, &|row| {
-                    row.terms.approximation.value()
-                }));
-                curves.push(curve("estimation".into(), 5, true, &|row| {
-                    row.terms.estimation.value()
-                }));
-                curves.push(curve("total".into(), 1, false, &|row| {
-                    row.terms.total.value()
-                }));
-                levels.extend(self.rows.first().map(|row| LevelLine {
-                    name: "untied floor".into(),
-                    y: floor(row),
-                }));
-            }
-        }
+        let best = curve("Loop, best T", 3, false, &|row| Some(row.best?.total));
+        let schedule = curve("Loop, T_n of Theorem 4.4", 1, false, &|row| {
+            Some(row.schedule.total)
+        });
+        let fixed = format!("Loop, T = {}", iterations(self.fixed));
+        let fixed = curve(&fixed, 1, true, &|row| Some(row.fixed.total));
+        let curves = match self.over {
+            Over::N => vec![
+                curve("minimax rate", 4, true, &|row| Some(row.minimax)),
+                fixed,
+                best,
+                schedule,
+            ],
+            Over::B => vec![
+                curve("untied floor", 2, false, &|row| Some(row.floor)),
+                best,
+                schedule,
+            ],
+            Over::T => vec![
+                curve("approximation", 4, true, &|row| {
+                    Some(row.terms.approximation)
+                }),
+                curve("estimation", 5, true, &|row| Some(row.terms.estimation)),
+                curve("total", 1, false, &|row| Some(row.terms.total)),
+            ],
+        };
+        let level = |row: &Row| LevelLine {
+            name: "untied floor".into(),
+            y: row.floor.value(),
+        };
+        let levels = match self.over {
+            Over::B => Vec::new(),
+            Over::N | Over::T => self.rows.first().map(level).into_iter().collect(),
+        };
         Curves {
             title: self.title(a),
             panels: vec![Panel {
