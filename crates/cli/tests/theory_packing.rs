@@ -93,7 +93,7 @@ fn impossible_packings_are_refused_with_the_condition_that_fails() {
         ),
         (
             "--dim 9999 --smoothness 1 --bound 1 --delta 1e-6",
-            &["d = 9999", "fewer inputs"],
+            &["between 1e-90", "fewer inputs"],
         ),
     ] {
         let said = stderr(&place, &format!("theory packing {arguments}"), 2);

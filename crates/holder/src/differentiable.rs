@@ -26,7 +26,7 @@ pub trait Differentiable {
 /// \Delta_h^{\nu_i} f(x) = h^{-\nu_i} \sum_{l=0}^{\nu_i} (-1)^{\nu_i - l} \binom{\nu_i}{l}
 ///   f\bigl(x + (l - \nu_i/2) h e_i\bigr),
 /// ```
-/// one input after the other; `x` is moved inwards where the stencil would leave the cube.
+/// one input after the other; `x` is moved inwards where the stencil would leave the open cube.
 ///
 /// # Accuracy
 /// A difference is the mean of the derivative over the stencil with a B-spline's weights. So it
@@ -64,7 +64,9 @@ impl<F: Fn(&[f64]) -> f64> FiniteDifferences<F> {
             return (self.function)(x);
         };
         let (order, reach) = (nu[i], 0.5 * nu[i] as f64 * h);
-        let centre = x[i].clamp(reach, 1.0 - reach);
+        // Boundary values of a function of the class are bounded, not continuous.
+        let margin = reach + 0.5 * h;
+        let centre = x[i].clamp(margin, 1.0 - margin);
         let (mut sum, mut binomial) = (0.0, 1.0);
         for l in 0..=order {
             let sign = if (order - l).is_multiple_of(2) {

@@ -54,16 +54,13 @@ pub enum Error {
         /// The infimum of those that work.
         least: f64,
     },
-    /// The bump is too small for numbers of 64 bits.
+    /// Norms are too small or too large for their squares to be numbers of 64 bits.
     #[error(
-        "delta_0 is too small for a number when d = {d}, s = {s}, H = {h}: take fewer inputs or a larger H"
+        "delta_0 = {delta_0:e} is too far from one for squared norms to be computed: it must be between 1e-90 and 1e90; take {}",
+        if *delta_0 < 1.0 { "fewer inputs or a larger H" } else { "a smaller H" }
     )]
-    Underflow {
-        /// The dimension.
-        d: usize,
-        /// The smoothness.
-        s: f64,
-        /// The bound.
-        h: f64,
+    Range {
+        /// The largest radius.
+        delta_0: f64,
     },
 }

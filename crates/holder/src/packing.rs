@@ -35,8 +35,7 @@ pub struct Packing {
 impl Packing {
     /// The packing of one cell, for the largest radius `delta_0`.
     pub fn coarsest(class: HolderClass) -> Result<Self, Error> {
-        let (d, s) = (class.smoothness().d(), class.smoothness().s());
-        let bump = Bump::new(d)?;
+        let bump = Bump::new(class.smoothness().d())?;
         let scale = bump.scale(class)?;
         let mut packing = Self {
             class,
@@ -48,9 +47,11 @@ impl Packing {
             code: Code::new(1)?,
         };
         packing.delta = packing.delta_0();
-        if packing.delta < f64::MIN_POSITIVE {
-            let h = class.bound();
-            return Err(Error::Underflow { d, s, h });
+        // m^-s is at least 10^-60, and squares must be numbers.
+        if !(1e-90..=1e90).contains(&packing.delta) {
+            return Err(Error::Range {
+                delta_0: packing.delta,
+            });
         }
         Ok(packing)
     }

@@ -272,17 +272,22 @@ impl<'a> Moments<'a> {
     /// How far the square's integral of a function with so many bumps may be off.
     ///
     /// # Formula
-    /// For Monte Carlo, five times `{(E f^4 - (E f^2)^2) / N}^{1/2}` with the moments in closed form: a
-    /// sample of few large values would not show its own error.
+    /// For Monte Carlo with `N` points, five standard errors, by moments in closed form, since a sample
+    /// with few large values would not show its own error: with a share `w` of cells that have a bump
+    /// ```math
+    /// \mathbb E f^2 \Bigl\{\frac1N\Bigl(\frac{\mathbb E f^4}{(\mathbb E f^2)^2} - 1\Bigr)\Bigr\}^{1/2},
+    /// \qquad \frac{\mathbb E f^4}{(\mathbb E f^2)^2} = \frac{\int\psi^4}{w\,(\int\psi^2)^2}
+    /// ```
     fn square_error(&self, bumps: usize) -> f64 {
         let second = pow(self.packing.norm_of(bumps), 2.0);
         match self.rule {
+            _ if bumps == 0 => 0.0,
             Rule::GaussLegendre { nodes } => second * pow(10.0, -(nodes as f64) / 6.0),
             Rule::MonteCarlo { draws } => {
                 let share = bumps as f64 / self.packing.cells() as f64;
-                let fourth =
-                    pow(self.packing.amplitude(), 4.0) * self.packing.bump().moment(4) * share;
-                STANDARD_ERRORS * sqrt((fourth - second * second) / draws as f64)
+                let bump = self.packing.bump();
+                let fourth = bump.moment(4) / (share * pow(bump.moment(2), 2.0));
+                STANDARD_ERRORS * second * sqrt((fourth - 1.0) / draws as f64)
             }
         }
     }

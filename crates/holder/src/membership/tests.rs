@@ -98,3 +98,10 @@ proptest! {
         prop_assert!(scale == 0 || (apart * 2f64.powi(scale as i32) - 1.0).abs() < 1e-9);
     }
 }
+
+/// What happens on the boundary does not matter: no condition is imposed there.
+#[test]
+fn boundary_values_are_free() {
+    let f = |x: &[f64]| if x[0] > 0.0 && x[0] < 1.0 { 0.0 } else { 1.0 };
+    assert!(check(1, 2.5, 1.0, f).holds());
+}

@@ -124,6 +124,8 @@ fn many_inputs_leave_one_cell_or_are_refused() {
         (packing.m(), packing.cells(), packing.code.bits()),
         (1, 1, 1)
     );
-    let refused = Packing::new(class(1_000_000, 2.0, 1.0), 1e-3);
-    assert!(matches!(refused, Err(Error::Underflow { .. })));
+    for (d, h) in [(1_000_000, 1.0), (1, 1e200), (1, 1e-200)] {
+        let refused = Packing::new(class(d, 2.0, h), 1e-3);
+        assert!(matches!(refused, Err(Error::Range { .. })), "{d} {h}");
+    }
 }
