@@ -148,17 +148,30 @@ fn wrong(at: usize, value: &str, needed: &'static str) -> PackingTargetError {
     }
 }
 
+/// A number that is read back as itself, with an exponent where it is small or large.
+fn shortest(value: f64) -> String {
+    if value == 0.0 || (1e-4..1e9).contains(&value) {
+        value.to_string()
+    } else {
+        format!("{value:e}")
+    }
+}
+
 impl fmt::Display for PackingTarget {
     /// The text that is read back, the same for the same function.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let smoothness = self.class.smoothness();
-        let (d, s, h) = (smoothness.d(), smoothness.s(), self.class.bound());
-        write!(f, "dim={d},smoothness={s},bound={h},delta={}", self.delta)?;
+        let [s, h, delta] = [smoothness.s(), self.class.bound(), self.delta].map(shortest);
+        write!(
+            f,
+            "dim={},smoothness={s},bound={h},delta={delta}",
+            smoothness.d()
+        )?;
         if let Some(index) = self.member {
             write!(f, ",member={index}")?;
         }
         if self.noise_sd != NOISE_SD {
-            write!(f, ",noise={}", self.noise_sd)?;
+            write!(f, ",noise={}", shortest(self.noise_sd))?;
         }
         Ok(())
     }

@@ -89,9 +89,9 @@ fn print_text(packing: &Packing, checks: &[Check], [member, drawn]: &[String; 2]
         &format!(
             "Packing of the Hölder class for d = {}, s = {}, H = {} at delta = {}",
             smoothness.d(),
-            smoothness.s(),
-            class.bound(),
-            packing.delta()
+            number::shortest(smoothness.s()),
+            number::shortest(class.bound()),
+            number::shortest(packing.delta())
         ),
         "Lemma C.3; f(x) = c_* m^-s sum_j omega_j psi(mx - j) for the words omega of a binary code",
     );

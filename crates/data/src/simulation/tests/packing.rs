@@ -19,6 +19,8 @@ fn texts_are_read_back() {
         format!("{TEXT},member=7"),
         format!("{TEXT},noise=0.5"),
         format!("{TEXT},member=0,noise=0"),
+        "packing:dim=1,smoothness=2,bound=1,delta=5e-6,noise=1.5e-7".to_string(),
+        "packing:dim=1,smoothness=12,bound=1.25e10,delta=1e-20".to_string(),
     ] {
         assert_eq!(simulation(&text).to_string(), text);
         assert_eq!(simulation(&text).name(), "packing");
