@@ -10,14 +10,14 @@ pub enum Error {
     #[error("the dimension d is 0: a function needs at least one input")]
     Dimension,
     /// The smoothness is not a positive number.
-    #[error("the smoothness s is {0}: it must be a positive number")]
+    #[error("the smoothness s is {0:?}: it must be a positive number")]
     Smoothness(f64),
     /// The bound is not a positive number.
-    #[error("the bound H is {0}: it must be a positive number")]
+    #[error("the bound H is {0:?}: it must be a positive number")]
     Bound(f64),
     /// Derivatives of the bump are too large to build with.
     #[error(
-        "the smoothness s is {0}: packings are built for s <= {MAX_SMOOTHNESS}; take a smaller one"
+        "the smoothness s is {0:?}: packings are built for s <= {MAX_SMOOTHNESS}; take a smaller one"
     )]
     SmoothnessLimit(f64),
     /// A code that is empty or too long.
@@ -32,11 +32,11 @@ pub enum Error {
         bits: usize,
     },
     /// The radius is not a positive number.
-    #[error("delta is {0}: it must be a positive number")]
+    #[error("delta is {0:?}: it must be a positive number")]
     Delta(f64),
     /// The lemma is about smaller radii.
     #[error(
-        "delta = {delta:e} is above delta_0 = {delta_0:e}, up to which Lemma C.3 holds here (m >= 1): take a smaller delta or a larger H"
+        "delta = {delta:?} is above delta_0 = {delta_0:?}, up to which Lemma C.3 holds here (m >= 1): take a smaller delta or a larger H"
     )]
     DeltaTooLarge {
         /// The radius as given.
@@ -46,7 +46,7 @@ pub enum Error {
     },
     /// The grid of cells has more than any code has places.
     #[error(
-        "delta = {delta:e} needs more than {MAX_LENGTH} cells, the longest code that is built: take delta above {least:e}"
+        "delta = {delta:?} needs more than {MAX_LENGTH} cells, the longest code that is built: take delta above {least:?}"
     )]
     DeltaTooSmall {
         /// The radius as given.
@@ -56,7 +56,7 @@ pub enum Error {
     },
     /// Norms are too small or too large for their squares to be numbers of 64 bits.
     #[error(
-        "delta_0 = {delta_0:e} is too far from one for squared norms to be computed: it must be between 1e-90 and 1e90; take {}",
+        "delta_0 = {delta_0:?} is too far from one for squared norms to be computed: it must be between 1e-90 and 1e90; take {}",
         if *delta_0 < 1.0 { "fewer inputs or a larger H" } else { "a smaller H" }
     )]
     Range {

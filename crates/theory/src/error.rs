@@ -13,7 +13,7 @@ pub enum Error {
         name: String,
     },
     /// A constant outside its range.
-    #[error("the constant {name} is {value}: it must be a finite number {range}")]
+    #[error("the constant {name} is {value:?}: it must be a finite number {range}")]
     ConstantRange {
         /// Its name.
         name: &'static str,
@@ -56,7 +56,7 @@ pub enum Error {
         least: u128,
     },
     /// A number outside its range.
-    #[error("{name} is {value}: it must be {range}")]
+    #[error("{name} is {value:?}: it must be {range}")]
     Range {
         /// What it is.
         name: &'static str,
@@ -69,7 +69,7 @@ pub enum Error {
     #[error(transparent)]
     Likelihood(#[from] loopfit_likelihood::Error),
     /// A bound of functions that is not a usable positive number.
-    #[error("H = {0} is no bound of functions: give a number from {start} to {end}", start = BOUNDS.start(), end = BOUNDS.end())]
+    #[error("H = {0:?} is no bound of functions: give a number from {start:?} to {end:?}", start = BOUNDS.start(), end = BOUNDS.end())]
     Bound(f64),
     /// Functions that are larger than their bound.
     #[error(
@@ -82,7 +82,7 @@ pub enum Error {
         bound: f64,
     },
     /// Functions too large to square.
-    #[error("the functions reach {0} in absolute value and can be compared up to {end}: rescale them", end = BOUNDS.end())]
+    #[error("the functions reach {0:?} in absolute value and can be compared up to {end:?}: rescale them", end = BOUNDS.end())]
     TooLarge(f64),
     /// A function that is NaN or infinite somewhere.
     #[error(

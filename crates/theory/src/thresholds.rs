@@ -102,7 +102,8 @@ impl Thresholds {
 fn taylor_words(smoothness: Smoothness) -> Option<(u128, u128)> {
     let (d, k) = (smoothness.d() as u128, smoothness.k() as u128);
     if d == 1 {
-        return Some((k + 1, k * (k + 1) / 2));
+        let letters = k.checked_mul(k + 1)? / 2;
+        return (letters <= LARGEST_WIDTH).then_some((k + 1, letters));
     }
     let (mut terms, mut letters, mut power) = (1u128, 0u128, 1u128);
     for length in 1..=k {
@@ -153,5 +154,6 @@ mod tests {
             Err(Error::Thresholds { .. })
         ));
         assert!(of(1, 1000.0, Architecture::Ffn).is_ok());
+        assert!(of(1, 1e300, Architecture::Ffn).is_err());
     }
 }
