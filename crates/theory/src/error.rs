@@ -24,7 +24,7 @@ pub enum Error {
     },
     /// The construction needs widths beyond counting.
     #[error(
-        "the construction for d = {d}, s = {s} has more than 10^18 Taylor terms or units: choose a smaller s or d"
+        "the construction for d = {d}, s = {s:?} has more than 10^18 Taylor terms or units: choose a smaller s or d"
     )]
     Thresholds {
         /// The dimension.
