@@ -24,10 +24,10 @@ const SAFETY: f64 = 1.0 + 1e-9;
 /// The bump of a dimension.
 ///
 /// # Formula
-/// ```math
-/// \psi(t) = \varphi'(t_1) \prod_{i=2}^d \varphi(t_i), \qquad
-/// \varphi(t) = \exp\Bigl(\beta - \frac{\beta}{1-u^2}\Bigr)\mathbf 1\{|u|<1\}, \quad u = \frac{t-1/2}{\rho}
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    \psi(t) = \varphi'(t_1) \prod_{i=2}^d \varphi(t_i), \qquad
+    \varphi(t) = \exp\Bigl(\beta - \frac{\beta}{1-u^2}\Bigr)\mathbf 1\{|u|<1\}, \quad u = \frac{t-1/2}{\rho}
+")]
 /// with `rho = 0.49` and `beta = 3`: smooth, supported strictly inside the unit cube, and of integral zero since
 /// it is a derivative in the first coordinate.
 ///
@@ -60,9 +60,7 @@ impl Bump {
     /// A partial derivative at `t`, zero outside the unit cube.
     ///
     /// # Formula
-    /// ```math
-    /// \partial^\nu \psi(t) = \varphi^{(\nu_1+1)}(t_1) \prod_{i=2}^d \varphi^{(\nu_i)}(t_i)
-    /// ```
+    #[doc = loopfit_tex::tex!(r"\partial^\nu \psi(t) = \varphi^{(\nu_1+1)}(t_1) \prod_{i=2}^d \varphi^{(\nu_i)}(t_i)")]
     ///
     /// # Panics
     /// For an order above 13.
@@ -91,9 +89,7 @@ impl Bump {
     /// The integral of a power of the bump over the cube.
     ///
     /// # Formula
-    /// ```math
-    /// \int \psi^p = \int (\varphi')^p \Bigl(\int \varphi^p\Bigr)^{d-1}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"\int \psi^p = \int (\varphi')^p \Bigl(\int \varphi^p\Bigr)^{d-1}")]
     pub(crate) fn moment(&self, p: i32) -> f64 {
         let of = |order: usize| {
             let power = |t| pow(phi(t, order)[order], f64::from(p));
@@ -110,11 +106,11 @@ impl Bump {
     /// The scale `c_*` at which every sum of bumps of a packing is in a class.
     ///
     /// # Formula
-    /// ```math
-    /// c_* = H \Big/ \max\Bigl\{ \max_{|\nu| \le k} \|\partial^\nu\psi\|_\infty,\
-    ///   \max_{|\nu| = k} \bigl(2\|\partial^\nu\psi\|_\infty\bigr)^{1-\alpha}
-    ///   \Bigl(\sum_{i=1}^d \|\partial_i\partial^\nu\psi\|_\infty\Bigr)^{\alpha} \Bigr\}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        c_* = H \Big/ \max\Bigl\{ \max_{|\nu| \le k} \|\partial^\nu\psi\|_\infty,\
+          \max_{|\nu| = k} \bigl(2\|\partial^\nu\psi\|_\infty\bigr)^{1-\alpha}
+          \Bigl(\sum_{i=1}^d \|\partial_i\partial^\nu\psi\|_\infty\Bigr)^{\alpha} \Bigr\}
+    ")]
     ///
     /// # Proof
     /// Let `f(x) = c_* m^{-s} sum_j omega_j psi(mx - j)` with `m >= 1` and `omega_j` in `{0, 1}`, and let
@@ -124,10 +120,10 @@ impl Bump {
     /// `|d^nu f| <= c_* sup <= H`. Along a segment `G` changes by at most
     /// `L = sum_i ||d_i d^nu psi||` for each unit of the largest coordinate, whatever cells the
     /// segment crosses, so
-    /// ```math
-    /// |G(z) - G(w)| \le \min\bigl(2\sup, L\|z-w\|_\infty\bigr)
-    ///   \le (2\sup)^{1-\alpha} L^\alpha \|z-w\|_\infty^\alpha .
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        |G(z) - G(w)| \le \min\bigl(2\sup, L\|z-w\|_\infty\bigr)
+          \le (2\sup)^{1-\alpha} L^\alpha \|z-w\|_\infty^\alpha .
+    ")]
     /// For `v = k` put `z = mx` and `w = my`: the factor `m^{k-s} m^alpha` is one.
     ///
     /// Inputs but the first are exchangeable, so the maxima are over `nu_1` and the partitions of
@@ -215,10 +211,10 @@ fn each_partition(total: usize, most: usize, parts: &mut Vec<usize>, f: &mut imp
 ///
 /// # Formula
 /// The Taylor coefficients in `u` of the exponent's poles are those of two geometric series,
-/// ```math
-/// r_n = \tfrac\beta2\bigl\{(1-u)^{-n-1} + (-1)^n (1+u)^{-n-1}\bigr\} \quad\text{of}\quad
-/// \frac\beta{1-u^2} = \frac\beta2\Bigl(\frac1{1-u} + \frac1{1+u}\Bigr),
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    r_n = \tfrac\beta2\bigl\{(1-u)^{-n-1} + (-1)^n (1+u)^{-n-1}\bigr\} \quad\text{of}\quad
+    \frac\beta{1-u^2} = \frac\beta2\Bigl(\frac1{1-u} + \frac1{1+u}\Bigr),
+")]
 /// those of the exponential follow by `n g_n = -sum_{i=1}^n i r_i g_{n-i}` from
 /// `g_0 = exp(beta - r_0)`, and `phi^(j)(t) = j! g_j rho^{-j}`.
 fn phi(t: f64, order: usize) -> [f64; ORDERS] {

@@ -34,9 +34,7 @@ impl Smoothness {
     /// The order of the derivatives that must be Hölder continuous.
     ///
     /// # Formula
-    /// ```math
-    /// k = \lceil s \rceil - 1
-    /// ```
+    #[doc = loopfit_tex::tex!(r"k = \lceil s \rceil - 1")]
     ///
     /// # Reference
     /// Definition 3.1.
@@ -47,9 +45,7 @@ impl Smoothness {
     /// The exponent of that continuity.
     ///
     /// # Formula
-    /// ```math
-    /// \alpha = s - k \in (0, 1]
-    /// ```
+    #[doc = loopfit_tex::tex!(r"\alpha = s - k \in (0, 1]")]
     ///
     /// # Reference
     /// Definition 3.1.
@@ -60,9 +56,7 @@ impl Smoothness {
     /// The exponent of approximation in squared distance.
     ///
     /// # Formula
-    /// ```math
-    /// a = 2s/d
-    /// ```
+    #[doc = loopfit_tex::tex!(r"a = 2s/d")]
     ///
     /// # Reference
     /// Section 3.1, below Definition 3.1.
@@ -75,9 +69,7 @@ impl Smoothness {
 ///
 /// # Formula
 /// All partial derivatives through order `k` exist on the open cube and are bounded by `H`, and
-/// ```math
-/// |\partial^\nu f(x) - \partial^\nu f(y)| \le H \|x - y\|_\infty^\alpha, \qquad |\nu| = k
-/// ```
+#[doc = loopfit_tex::tex!(r"|\partial^\nu f(x) - \partial^\nu f(y)| \le H \|x - y\|_\infty^\alpha, \qquad |\nu| = k")]
 ///
 /// # Reference
 /// Definition 3.1.

@@ -197,9 +197,7 @@ impl Code {
     /// The distance that is asked of a length.
     ///
     /// # Formula
-    /// ```math
-    /// \lceil n/8 \rceil
-    /// ```
+    #[doc = loopfit_tex::tex!(r"\lceil n/8 \rceil")]
     pub fn least_distance(n: usize) -> usize {
         n.div_ceil(8)
     }

@@ -22,10 +22,10 @@ pub trait Differentiable {
 ///
 /// # Formula
 /// For each input with `nu_i > 0`
-/// ```math
-/// \Delta_h^{\nu_i} f(x) = h^{-\nu_i} \sum_{l=0}^{\nu_i} (-1)^{\nu_i - l} \binom{\nu_i}{l}
-///   f\bigl(x + (l - \nu_i/2) h e_i\bigr),
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    \Delta_h^{\nu_i} f(x) = h^{-\nu_i} \sum_{l=0}^{\nu_i} (-1)^{\nu_i - l} \binom{\nu_i}{l}
+      f\bigl(x + (l - \nu_i/2) h e_i\bigr),
+")]
 /// one input after the other; `x` is moved inwards where the stencil would leave the open cube.
 ///
 /// # Accuracy

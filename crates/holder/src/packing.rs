@@ -10,13 +10,11 @@ use std::f64::consts::LN_2;
 /// Functions `f_1, ..., f_M` of a class `H_d^s(H)`, all of integral zero.
 ///
 /// # Formula
-/// ```math
-/// \min_{j \ne k} \|f_j - f_k\|_2 \ge 8\delta, \qquad \max_j \|f_j\|_2 \le C\delta, \qquad
-/// \log M \ge c\,\delta^{-d/s},
-/// ```
-/// ```math
-/// f_\omega(x) = c_* m^{-s} \sum_{j \in \{0,\ldots,m-1\}^d} \omega_j \psi(mx - j),
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    \min_{j \ne k} \|f_j - f_k\|_2 \ge 8\delta, \qquad \max_j \|f_j\|_2 \le C\delta, \qquad
+    \log M \ge c\,\delta^{-d/s},
+")]
+#[doc = loopfit_tex::tex!(r"f_\omega(x) = c_* m^{-s} \sum_{j \in \{0,\ldots,m-1\}^d} \omega_j \psi(mx - j),")]
 /// where `omega` runs through the words of a binary code of length `m^d`.
 ///
 /// # Reference
@@ -123,10 +121,10 @@ impl Packing {
     ///
     /// # Formula
     /// Words differ in at least an eighth of the `m^d` places, so
-    /// ```math
-    /// \|f_\omega - f_{\omega'}\|_2 \ge c_{\mathrm{sep}} m^{-s}, \qquad
-    /// c_{\mathrm{sep}} = c_* \|\psi\|_2 / \sqrt 8
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \|f_\omega - f_{\omega'}\|_2 \ge c_{\mathrm{sep}} m^{-s}, \qquad
+        c_{\mathrm{sep}} = c_* \|\psi\|_2 / \sqrt 8
+    ")]
     ///
     /// # Reference
     /// Proof of Lemma C.3.
@@ -137,9 +135,7 @@ impl Packing {
     /// The largest radius, at which one cell is left.
     ///
     /// # Formula
-    /// ```math
-    /// \delta_0 = c_{\mathrm{sep}} / 8
-    /// ```
+    #[doc = loopfit_tex::tex!(r"\delta_0 = c_{\mathrm{sep}} / 8")]
     ///
     /// # Reference
     /// Lemma C.3.
@@ -150,9 +146,7 @@ impl Packing {
     /// Cells along each axis.
     ///
     /// # Formula
-    /// ```math
-    /// m = \lfloor (c_{\mathrm{sep}} / (8\delta))^{1/s} \rfloor
-    /// ```
+    #[doc = loopfit_tex::tex!(r"m = \lfloor (c_{\mathrm{sep}} / (8\delta))^{1/s} \rfloor")]
     ///
     /// # Reference
     /// Proof of Lemma C.3.
@@ -180,9 +174,7 @@ impl Packing {
     /// # Formula
     /// `log M >= (log 2 / 8) m^d`, and `m >= (c_sep / (8 delta))^{1/s} / 2` since a number that is at
     /// least one is less than twice its floor. So
-    /// ```math
-    /// c = \frac{\log 2}{8}\, 2^{-d} \Bigl(\frac{c_{\mathrm{sep}}}8\Bigr)^{d/s}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"c = \frac{\log 2}{8}\, 2^{-d} \Bigl(\frac{c_{\mathrm{sep}}}8\Bigr)^{d/s}")]
     ///
     /// # Reference
     /// Lemma C.3.
@@ -194,9 +186,7 @@ impl Packing {
     /// What the lemma asserts of `log M`.
     ///
     /// # Formula
-    /// ```math
-    /// c\,\delta^{-d/s}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"c\,\delta^{-d/s}")]
     ///
     /// # Reference
     /// Lemma C.3.
@@ -210,9 +200,7 @@ impl Packing {
     /// # Formula
     /// All bumps together have the norm `c_* m^{-s} ||psi|| = sqrt(8) c_sep m^{-s}`, and `m^{-s}` is at
     /// most `2^s (8 delta) / c_sep`. So
-    /// ```math
-    /// C = 8 \sqrt 8\, 2^s
-    /// ```
+    #[doc = loopfit_tex::tex!(r"C = 8 \sqrt 8\, 2^s")]
     ///
     /// # Reference
     /// Lemma C.3.
@@ -224,9 +212,9 @@ impl Packing {
     /// differ in so many.
     ///
     /// # Formula
-    /// ```math
-    /// \|f_\omega - f_{\omega'}\|_2^2 = c_*^2 m^{-2s-d} \|\psi\|_2^2 \sum_j |\omega_j - \omega'_j|
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \|f_\omega - f_{\omega'}\|_2^2 = c_*^2 m^{-2s-d} \|\psi\|_2^2 \sum_j |\omega_j - \omega'_j|
+    ")]
     ///
     /// # Reference
     /// Proof of Lemma C.3.
@@ -331,9 +319,9 @@ impl Differentiable for Member {
     }
 
     /// # Formula
-    /// ```math
-    /// \partial^\nu f_\omega(x) = c_* m^{|\nu|-s} \sum_j \omega_j\, \partial^\nu \psi(mx - j)
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \partial^\nu f_\omega(x) = c_* m^{|\nu|-s} \sum_j \omega_j\, \partial^\nu \psi(mx - j)
+    ")]
     fn derivative(&self, nu: &[usize], x: &[f64]) -> f64 {
         let order: usize = nu.iter().sum();
         let factor = self.amplitude * pow(self.m as f64, order as f64);

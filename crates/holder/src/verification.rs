@@ -274,10 +274,10 @@ impl<'a> Moments<'a> {
     /// # Formula
     /// For Monte Carlo with `N` points, five standard errors, by moments in closed form, since a sample
     /// with few large values would not show its own error: with a share `w` of cells that have a bump
-    /// ```math
-    /// \mathbb E f^2 \Bigl\{\frac1N\Bigl(\frac{\mathbb E f^4}{(\mathbb E f^2)^2} - 1\Bigr)\Bigr\}^{1/2},
-    /// \qquad \frac{\mathbb E f^4}{(\mathbb E f^2)^2} = \frac{\int\psi^4}{w\,(\int\psi^2)^2}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \mathbb E f^2 \Bigl\{\frac1N\Bigl(\frac{\mathbb E f^4}{(\mathbb E f^2)^2} - 1\Bigr)\Bigr\}^{1/2},
+        \qquad \frac{\mathbb E f^4}{(\mathbb E f^2)^2} = \frac{\int\psi^4}{w\,(\int\psi^2)^2}
+    ")]
     fn square_error(&self, bumps: usize) -> f64 {
         let second = pow(self.packing.norm_of(bumps), 2.0);
         match self.rule {

@@ -55,9 +55,7 @@ pub enum Form {
 /// The exponent of the sensitivity to coefficients.
 ///
 /// # Formula
-/// ```math
-/// G(q,r,T) = \log(T+1) + (T+1)\log(C_6(q+1)(r+1))
-/// ```
+#[doc = loopfit_tex::tex!(r"G(q,r,T) = \log(T+1) + (T+1)\log(C_6(q+1)(r+1))")]
 ///
 /// # Reference
 /// Section 3.4, equation (10).
@@ -70,10 +68,10 @@ pub fn sensitivity_exponent(problem: &Problem, shape: LoopShape, t: f64) -> f64 
 /// The bound in widths and iterations.
 ///
 /// # Formula
-/// ```math
-/// R_L \le C\left\{ C_{\rm app}\left[\frac{\log(erT)}{rT}\right]^a + C_{\rm app}\, e^{-cT^{1/h_0}}
-/// + 1 \wedge \frac{C_{\rm est} B_L(q,r)\{\log(en)+G(q,r,T)\}}{n} + \varepsilon_n \right\}
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    R_L \le C\left\{ C_{\rm app}\left[\frac{\log(erT)}{rT}\right]^a + C_{\rm app}\, e^{-cT^{1/h_0}}
+    + 1 \wedge \frac{C_{\rm est} B_L(q,r)\{\log(en)+G(q,r,T)\}}{n} + \varepsilon_n \right\}
+")]
 /// The exponential term is left out where the initialisation condition holds.
 ///
 /// # Reference
@@ -104,10 +102,10 @@ pub fn general(problem: &Problem, shape: LoopShape, n: f64, t: f64, tolerance: f
 /// The bound in budget and iterations.
 ///
 /// # Formula
-/// ```math
-/// R_L \le C'\left\{ C_{\rm app}\left[\frac{\log(eBT)}{BT}\right]^a
-/// + \frac{C_{\rm est} B\{\log(en)+T\log(eB)\}}{n} \right\}
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    R_L \le C'\left\{ C_{\rm app}\left[\frac{\log(eBT)}{BT}\right]^a
+    + \frac{C_{\rm est} B\{\log(en)+T\log(eB)\}}{n} \right\}
+")]
 /// It asks for the initialisation condition and for a tolerance of at most `1/n`, so it has no terms for them. A
 /// squared Hellinger distance is at most two, so the estimation term says nothing beyond that; it is not cut off here.
 ///
@@ -222,9 +220,9 @@ pub fn with(
 /// that is beyond `10^299`.
 ///
 /// # Formula
-/// ```math
-/// n_* = \inf\{n : R_L\text{-bound}(n', T_{n'}) \le c_{\rm U}\{B^2\log(eB)\}^{-a} \text{ for all } n' \ge n\}
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    n_* = \inf\{n : R_L\text{-bound}(n', T_{n'}) \le c_{\rm U}\{B^2\log(eB)\}^{-a} \text{ for all } n' \ge n\}
+")]
 ///
 /// # Reference
 /// Theorem 4.4, equation (20): the ratio tends to zero, so there is such a size.

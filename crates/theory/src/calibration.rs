@@ -101,13 +101,15 @@ impl Calibration {
     /// The constant `c_m` of `c_m d_m(f, g)^2 <= h^2`.
     ///
     /// # Formula
-    /// ```math
-    /// c_{\mathrm G} = \frac{1-e^{-X}}{2H^2},\ X = \frac{H^2}{2\sigma^2}; \qquad
-    /// c_{\mathrm{La}} = \frac{1-(1+W)e^{-W}}{2H^2},\ W = \frac H\tau; \qquad
-    /// c_{\mathrm{Be}} = \frac{1}{16\cosh^2(H/2)}; \qquad
-    /// c_{\mathrm E} = \frac{e^{-2H}}{4}; \qquad
-    /// c_{\mathrm{classes}} = \frac{p_{\min}}{4},\ p_{\min} = \frac{1}{1+(C-1)e^{2H}}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \begin{aligned}
+        c_{\mathrm G} &= \frac{1-e^{-X}}{2H^2},\ X = \frac{H^2}{2\sigma^2}; \qquad
+        c_{\mathrm{La}} = \frac{1-(1+W)e^{-W}}{2H^2},\ W = \frac H\tau; \qquad
+        c_{\mathrm{Be}} = \frac{1}{16\cosh^2(H/2)}; \\
+        c_{\mathrm E} &= \frac{e^{-2H}}{4}; \qquad
+        c_{\mathrm{classes}} = \frac{p_{\min}}{4},\ p_{\min} = \frac{1}{1+(C-1)e^{2H}}
+        \end{aligned}
+    ")]
     ///
     /// Gaussian: at one `x` with `D = f - g` and `z = D^2/(8 sigma^2)`, which is at most `X`,
     /// `h^2/D^2 = (1 - e^-z)/(4 sigma^2 z)` falls with `z` by concavity, so it is smallest at
@@ -142,13 +144,13 @@ impl Calibration {
     /// `KL <= C_m d_m(f, g)^2`.
     ///
     /// # Formula
-    /// ```math
-    /// C_{\mathrm G} = \frac{1}{4\sigma^2}; \qquad
-    /// C_{\mathrm{La}} = \frac{1}{4\tau^2}; \qquad
-    /// C_{\mathrm{Be}} = \frac1{16}; \qquad
-    /// C_{\mathrm E} = \frac{e^{2H}}{2}; \qquad
-    /// C_{\mathrm{classes}} = \tfrac12\min\{p_{\max}, \tfrac12\},\ p_{\max} = \frac{1}{1+(C-1)e^{-2H}}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        C_{\mathrm G} = \frac{1}{4\sigma^2}; \quad
+        C_{\mathrm{La}} = \frac{1}{4\tau^2}; \quad
+        C_{\mathrm{Be}} = \frac1{16}; \quad
+        C_{\mathrm E} = \frac{e^{2H}}{2}; \quad
+        C_{\mathrm{classes}} = \tfrac12\min\{p_{\max}, \tfrac12\},\ p_{\max} = \frac{1}{1+(C-1)e^{-2H}}
+    ")]
     ///
     /// Gaussian and Laplace: the ratios of [`Calibration::c`] are largest as `D` goes to 0. Bernoulli: with
     /// `sqrt p = sin(theta)`, `h = 2 sin(|theta_f - theta_g|/2)` and
@@ -171,13 +173,15 @@ impl Calibration {
     /// The constant of the one-sided bridge `rho_{1/2} <= C h^2`.
     ///
     /// # Formula
-    /// ```math
-    /// \mathrm G:\ \frac{e^{3X}-1}{1-e^{-X}} = e^X+e^{2X}+e^{3X}; \qquad
-    /// \mathrm{La}:\ \frac{(3e^W+e^{-3W})/4-1}{1-(1+W)e^{-W}}; \qquad
-    /// \mathrm{Be}:\ 2e^{H/2}+1; \qquad
-    /// \mathrm E:\ 2e^{2H}+1; \qquad
-    /// \mathrm{classes}:\ 2\sqrt{p_{\max}/p_{\min}}+1
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \begin{aligned}
+        \mathrm G:\ &\frac{e^{3X}-1}{1-e^{-X}} = e^X+e^{2X}+e^{3X}; \qquad
+        \mathrm{La}:\ \frac{(3e^W+e^{-3W})/4-1}{1-(1+W)e^{-W}}; \\
+        \mathrm{Be}:\ &2e^{H/2}+1; \qquad
+        \mathrm E:\ 2e^{2H}+1; \qquad
+        \mathrm{classes}:\ 2\sqrt{p_{\max}/p_{\min}}+1
+        \end{aligned}
+    ")]
     ///
     /// Gaussian and Laplace: both sides are known at each `x`, and their ratio rises with `|f - g|` from 3
     /// to the value at `f = H`, `g = -H` (for Laplace because the ratio of derivatives
@@ -212,17 +216,19 @@ impl Calibration {
     /// cover has members: the bracket entropy at `u` is at most the log covering number at this radius.
     ///
     /// # Formula
-    /// ```math
-    /// \frac{u}{2\|L\|_2} \text{ for } \mathrm G, \mathrm{La}, \mathrm{Be}; \qquad
-    /// \operatorname{asinh}(u/2) \text{ for } \mathrm E \text{ and classes}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \frac{u}{2\|L\|_2} \text{ for } \mathrm G, \mathrm{La}, \mathrm{Be}; \qquad
+        \operatorname{asinh}(u/2) \text{ for } \mathrm E \text{ and classes}
+    ")]
     /// where `L` is the largest `|d/dt sqrt(p_t)|` over `|t| <= H`:
-    /// ```math
-    /// \|L\|_2^2 = \frac{1}{2\sqrt{2\pi}\,\sigma^2}\Bigl\{\frac2e(\eta+z)+ze^{-z^2/2}
-    ///   +\sqrt{\tfrac\pi2}\operatorname{erfc}\frac{z}{\sqrt2}\Bigr\},\ \eta=\frac H\sigma,\ z=\min(\eta,\sqrt2); \qquad
-    /// \frac{H+\tau}{4\tau^3}; \qquad
-    /// \tfrac12 p(1-p)^2,\ p = \max\{\tfrac13, \operatorname{sigmoid}(-H)\}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \begin{aligned}
+        \|L\|_2^2 = {} &\frac{1}{2\sqrt{2\pi}\,\sigma^2}\Bigl\{\frac2e(\eta+z)+ze^{-z^2/2}
+          +\sqrt{\tfrac\pi2}\operatorname{erfc}\frac{z}{\sqrt2}\Bigr\},\ \eta=\frac H\sigma,\ z=\min(\eta,\sqrt2); \\
+        &\frac{H+\tau}{4\tau^3}; \qquad
+        \tfrac12 p(1-p)^2,\ p = \max\{\tfrac13, \operatorname{sigmoid}(-H)\}
+        \end{aligned}
+    ")]
     ///
     /// Gaussian: in units of sigma the derivative is `z e^(-z^2/4)` up to a factor, `z` the distance of `y` from
     /// `t`. It peaks at `sqrt 2`, which some `t` attains where `| |y| - sqrt 2 | <= eta`; elsewhere the end of
@@ -243,10 +249,10 @@ impl Calibration {
     /// their laws at radius `eps`.
     ///
     /// # Formula
-    /// ```math
-    /// h(\mathbb P_f,\mathbb P_g)\le \tfrac12\sqrt{I}\,\|f-g\|_\infty, \qquad
-    /// \tfrac12\sqrt I = \frac1{2\sigma},\ \frac1{2\tau},\ \frac14,\ \frac12,\ \frac12
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        h(\mathbb P_f,\mathbb P_g)\le \tfrac12\sqrt{I}\,\|f-g\|_\infty, \qquad
+        \tfrac12\sqrt I = \frac1{2\sigma},\ \frac1{2\tau},\ \frac14,\ \frac12,\ \frac12
+    ")]
     /// for `m` = G, La, Be, E and classes. On the way from `f` to `g` the square root of the density moves with
     /// half the root of the Fisher information in the direction `g - f`. That is the variance of `g - f` for the
     /// last two, which its largest square bounds.

@@ -55,12 +55,12 @@ impl Distances {
     /// row of logits for classes).
     ///
     /// # Formula
-    /// ```math
-    /// h^2=\int(\sqrt{p_f}-\sqrt{p_g})^2, \qquad
-    /// \mathrm{KL}=\int p_f\log\frac{p_f}{p_g}, \qquad
-    /// \rho_{1/2}=2\int p_f\Bigl\{\Bigl(\frac{p_f}{p_g}\Bigr)^{1/2}-1\Bigr\}, \qquad
-    /// d_{\mathrm c}^2=\inf_c\int(f-g-c)^2\,d\mu
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        h^2=\int(\sqrt{p_f}-\sqrt{p_g})^2, \qquad
+        \mathrm{KL}=\int p_f\log\frac{p_f}{p_g}, \qquad
+        \rho_{1/2}=2\int p_f\Bigl\{\Bigl(\frac{p_f}{p_g}\Bigr)^{1/2}-1\Bigr\}, \qquad
+        d_{\mathrm c}^2=\inf_c\int(f-g-c)^2\,d\mu
+    ")]
     /// Conditional models: the integral over the cube of the closed form at each `x`. Energy model: the points
     /// with their weights stand for `mu`, in the normalisers too.
     ///
@@ -163,10 +163,10 @@ impl Distances {
     /// inequalities hold as for any other, so that no error of integration enters.
     ///
     /// # Formula
-    /// ```math
-    /// c_m d_m^2\le h^2\le C_m d_m^2, \qquad \rho_{1/2}\le C h^2, \qquad
-    /// h^2\le\mathrm{KL}\le C_m d_m^2 \text{ for the energy model and classes}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        c_m d_m^2\le h^2\le C_m d_m^2, \qquad \rho_{1/2}\le C h^2, \qquad
+        h^2\le\mathrm{KL}\le C_m d_m^2 \text{ for the energy model and classes}
+    ")]
     ///
     /// # Reference
     /// Proposition 3.2 (i) and (ii); Lemma C.2, equations (S9) and (S10).

@@ -30,9 +30,9 @@ impl ParameterClass {
     /// A bound on the logarithm of the internal covering number in the maximum norm.
     ///
     /// # Formula
-    /// ```math
-    /// \log\mathcal N(\epsilon, \mathcal G, \|\cdot\|_\infty) \le P \log(1 + 4 M_{\rm par} \Gamma / \epsilon)
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \log\mathcal N(\epsilon, \mathcal G, \|\cdot\|_\infty) \le P \log(1 + 4 M_{\rm par} \Gamma / \epsilon)
+    ")]
     ///
     /// # Reference
     /// Equation (S12).
@@ -43,9 +43,7 @@ impl ParameterClass {
     /// A bound on the Hellinger bracketing entropy of the laws.
     ///
     /// # Formula
-    /// ```math
-    /// H(u, \mathcal P^m, h) \le \log\mathcal N(\epsilon_m(u), \mathcal G, \|\cdot\|_\infty)
-    /// ```
+    #[doc = loopfit_tex::tex!(r"H(u, \mathcal P^m, h) \le \log\mathcal N(\epsilon_m(u), \mathcal G, \|\cdot\|_\infty)")]
     /// with the radius `epsilon_m(u)` of [`Calibration::index_radius`].
     ///
     /// # Reference
@@ -57,10 +55,10 @@ impl ParameterClass {
     /// The smallest critical radius of the sieve likelihood bound for this entropy bound.
     ///
     /// # Formula
-    /// ```math
-    /// e_n = \min\Bigl\{t \ge n^{-1/2} : \int_{t^2/2^8}^{\sqrt2 t} \sqrt{H(u/C_1, \mathcal P_n, h)}\,du
-    /// \le C_2\sqrt n\, t^2\Bigr\}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        e_n = \min\Bigl\{t \ge n^{-1/2} : \int_{t^2/2^8}^{\sqrt2 t} \sqrt{H(u/C_1, \mathcal P_n, h)}\,du
+        \le C_2\sqrt n\, t^2\Bigr\}
+    ")]
     /// With `u = tv` the condition reads `t^{-1} \int_{t/2^8}^{\sqrt 2} \sqrt{H(tv/C_1)} dv <= C_2 sqrt n`. Its left side
     /// falls as `t` grows, so it holds for every larger `t` too, as the theorem asks.
     ///
@@ -134,9 +132,7 @@ impl UntiedUnion {
     /// All admissible triples of a budget.
     ///
     /// # Formula
-    /// ```math
-    /// \mathcal I_U(B) = \{(q,r,T) : B_U(q,r,T) \le B\}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"\mathcal I_U(B) = \{(q,r,T) : B_U(q,r,T) \le B\}")]
     ///
     /// # Reference
     /// Section 3.2, below Table 1.
@@ -174,10 +170,10 @@ impl UntiedUnion {
     /// own bound is the largest.
     ///
     /// # Formula
-    /// ```math
-    /// \log\mathcal N(\epsilon, \mathcal F_U[B], \|\cdot\|_\infty) \le \log|\mathcal I_U(B)|
-    /// + \max_{(q,r,T)\in\mathcal I_U(B)} B_U(q,r,T)\log(1 + 4M_{\rm par}\Gamma(q,r,T)/\epsilon)
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \log\mathcal N(\epsilon, \mathcal F_U[B], \|\cdot\|_\infty) \le \log|\mathcal I_U(B)|
+        + \max_{(q,r,T)\in\mathcal I_U(B)} B_U(q,r,T)\log(1 + 4M_{\rm par}\Gamma(q,r,T)/\epsilon)
+    ")]
     ///
     /// # Reference
     /// Lemma B.2, equation (S8), and Lemma C.6, where the number of triples is bounded by `B^3`.

@@ -26,11 +26,11 @@ impl Floor {
 /// The largest radius at which the packing of the target class outnumbers the cover of the untied union.
 ///
 /// # Formula
-/// ```math
-/// \delta = \sup\Bigl\{\delta \le \delta_0\sqrt{c_m} :
-/// c\,\Bigl(\frac{\delta}{\sqrt{c_m}}\Bigr)^{-d/s} > \log\mathcal N(\delta, \mathcal P_U[B], h)\Bigr\}, \qquad
-/// \inf_{\widehat f \in \mathcal F_U[B]}\sup_{f_0} \mathbb E\, h^2 \ge \delta^2
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    \delta = \sup\Bigl\{\delta \le \delta_0\sqrt{c_m} :
+    c\,\Bigl(\frac{\delta}{\sqrt{c_m}}\Bigr)^{-d/s} > \log\mathcal N(\delta, \mathcal P_U[B], h)\Bigr\}, \qquad
+    \inf_{\widehat f \in \mathcal F_U[B]}\sup_{f_0} \mathbb E\, h^2 \ge \delta^2
+")]
 /// The left side counts the functions of Lemma C.3 with `c`, `delta_0` explicit ([`Packing::c`]): their distances are at least
 /// `8 delta / sqrt(c_m)` in `L2`, so at least `8 delta` in Hellinger distance; they have mean zero, so the centred
 /// distance of the energy model is the same. Codes of `m^d` places with distance `m^d / 8` and `2^{m^d / 8}` words exist

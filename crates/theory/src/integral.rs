@@ -168,9 +168,9 @@ impl Rule {
 /// Half width of the 95% confidence interval, from the answers without one batch each.
 ///
 /// # Formula
-/// ```math
-/// t_{63,\,0.975}\Bigl\{\frac{63}{64}\sum_{b=1}^{64}\bigl(\theta_{(b)}-\bar\theta\bigr)^2\Bigr\}^{1/2}
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    t_{63,\,0.975}\Bigl\{\frac{63}{64}\sum_{b=1}^{64}\bigl(\theta_{(b)}-\bar\theta\bigr)^2\Bigr\}^{1/2}
+")]
 ///
 /// # Reference
 /// Tukey, "Bias and confidence in not quite large samples", 1958, with batches as Quenouille's groups.

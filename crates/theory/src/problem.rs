@@ -63,9 +63,7 @@ impl Problem {
     /// The power of the logarithm that initialisation costs.
     ///
     /// # Formula
-    /// ```math
-    /// h_0^{\rm F} = 1, \qquad h_0^{\rm Tr} = 2
-    /// ```
+    #[doc = loopfit_tex::tex!(r"h_0^{\rm F} = 1, \qquad h_0^{\rm Tr} = 2")]
     ///
     /// # Reference
     /// Theorem 3.3.
@@ -98,9 +96,7 @@ impl Problem {
     /// The widest loop of a state dimension under a budget.
     ///
     /// # Formula
-    /// ```math
-    /// r_B = \max\{r \in \mathbb N : B_L^j(q, r) \le B\}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"r_B = \max\{r \in \mathbb N : B_L^j(q, r) \le B\}")]
     ///
     /// # Reference
     /// Theorem 4.1, and Theorem 4.5 for `r_n`.

@@ -25,10 +25,10 @@ impl Rates {
     /// The exponent of the unrestricted minimax risk.
     ///
     /// # Formula
-    /// ```math
-    /// \frac{a}{a+1} = \frac{2s}{2s+d}, \qquad
-    /// \inf_{\widehat P}\sup_{f_0} \mathbb E\, h^2 \ge c_{\min}\, n^{-a/(a+1)}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \frac{a}{a+1} = \frac{2s}{2s+d}, \qquad
+        \inf_{\widehat P}\sup_{f_0} \mathbb E\, h^2 \ge c_{\min}\, n^{-a/(a+1)}
+    ")]
     ///
     /// # Reference
     /// Theorem 4.2, equation (16).
@@ -40,9 +40,7 @@ impl Rates {
     /// The power of `log(en)` in the loop's risk at a fixed budget.
     ///
     /// # Formula
-    /// ```math
-    /// R_L \le C_7\, n^{-a/(a+1)} \{\log(en)\}^{a/(a+1)}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"R_L \le C_7\, n^{-a/(a+1)} \{\log(en)\}^{a/(a+1)}")]
     ///
     /// # Reference
     /// Theorem 4.4, equation (19).
@@ -53,9 +51,7 @@ impl Rates {
     /// The power of `log(en)` in the loop's risk under a growing budget.
     ///
     /// # Formula
-    /// ```math
-    /// R_L \le C_8\, n^{-a/(a+1)} \{\log(en)\}^{3a/(a+1)}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"R_L \le C_8\, n^{-a/(a+1)} \{\log(en)\}^{3a/(a+1)}")]
     ///
     /// # Reference
     /// Theorem 4.5, equation (22).
@@ -66,9 +62,7 @@ impl Rates {
     /// The end of the window of growth exponents of the budget.
     ///
     /// # Formula
-    /// ```math
-    /// 0 < \gamma_B < \frac{1}{2(a+1)} = \frac{d}{4s+2d}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"0 < \gamma_B < \frac{1}{2(a+1)} = \frac{d}{4s+2d}")]
     ///
     /// # Reference
     /// Theorem 4.5, equation (21).
@@ -80,11 +74,11 @@ impl Rates {
     /// The growth of an untied budget without which no untied network attains the minimax rate.
     ///
     /// # Formula
-    /// ```math
-    /// \{B_n^2 \log(eB_n)\}^{-a} \lesssim n^{-a/(a+1)}
-    /// \iff B_n^2 \log(eB_n) \gtrsim n^{1/(a+1)}
-    /// \implies B_n \gtrsim n^{d/(4s+2d)} \{\log(en)\}^{-1/2}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \{B_n^2 \log(eB_n)\}^{-a} \lesssim n^{-a/(a+1)}
+        \iff B_n^2 \log(eB_n) \gtrsim n^{1/(a+1)}
+        \implies B_n \gtrsim n^{d/(4s+2d)} \{\log(en)\}^{-1/2}
+    ")]
     ///
     /// # Reference
     /// Section 1, "the untied lower bound gives a contrasting parameter requirement", from Proposition 4.3.
@@ -96,9 +90,7 @@ impl Rates {
     /// whatever the sample size.
     ///
     /// # Formula
-    /// ```math
-    /// R_U(B) \ge c_{\mathrm U} \{B^2 \log(eB)\}^{-a}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"R_U(B) \ge c_{\mathrm U} \{B^2 \log(eB)\}^{-a}")]
     ///
     /// # Reference
     /// Proposition 4.3, equation (17).
@@ -111,9 +103,7 @@ impl Rates {
     /// The minimax benchmark at a sample size.
     ///
     /// # Formula
-    /// ```math
-    /// c_{\min}\, n^{-a/(a+1)}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"c_{\min}\, n^{-a/(a+1)}")]
     ///
     /// # Reference
     /// Theorem 4.2, equation (16).

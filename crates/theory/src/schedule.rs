@@ -63,9 +63,7 @@ pub fn sample_size(n: f64) -> Result<f64, Error> {
 /// The iteration count of a fixed budget.
 ///
 /// # Formula
-/// ```math
-/// T_n = \left\lceil n^{1/(a+1)} \{\log(en)\}^{a/(a+1)} \right\rceil
-/// ```
+#[doc = loopfit_tex::tex!(r"T_n = \left\lceil n^{1/(a+1)} \{\log(en)\}^{a/(a+1)} \right\rceil")]
 ///
 /// # Reference
 /// Theorem 4.4, equation (18).
@@ -109,15 +107,15 @@ impl GrowingBudget {
     ///
     /// # Formula
     /// With `q_0`, `r_0` the thresholds, `B_0 = B_L(q_0, r_0)` (all one, `B_0 = 1`, below the thresholds),
-    /// ```math
-    /// \begin{aligned}
-    /// B_n &= \lceil C_B B_0 n^{\gamma_B} \rceil, \quad q_n = \max\{q_0, \lceil c_q \log(en) \rceil\}, \quad
-    /// r_n = \max\{r : B_L(q_n, r) \le B_n\}, \\
-    /// \ell_n &= \log(C_6 (q_n+1)(r_n+1)), \quad
-    /// W_n = \left\{\frac{n \{\log(en)\}^a}{q_n \ell_n}\right\}^{1/(a+1)}, \quad
-    /// T_n = \lceil W_n / r_n \rceil
-    /// \end{aligned}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \begin{aligned}
+        B_n &= \lceil C_B B_0 n^{\gamma_B} \rceil, \quad q_n = \max\{q_0, \lceil c_q \log(en) \rceil\}, \quad
+        r_n = \max\{r : B_L(q_n, r) \le B_n\}, \\
+        \ell_n &= \log(C_6 (q_n+1)(r_n+1)), \quad
+        W_n = \left\{\frac{n \{\log(en)\}^a}{q_n \ell_n}\right\}^{1/(a+1)}, \quad
+        T_n = \lceil W_n / r_n \rceil
+        \end{aligned}
+    ")]
     ///
     /// # Reference
     /// Theorem 4.5, equations (21) and (22). The theorem asks for `q_n` and `B_n` of the orders `log(en)` and
@@ -279,9 +277,7 @@ fn admissible(problem: &Problem, thresholds: &Thresholds, shape: LoopShape) -> C
 /// Whether the initialisation term may be left out.
 ///
 /// # Formula
-/// ```math
-/// T \ge C \log^{h_0}(erT)
-/// ```
+#[doc = loopfit_tex::tex!(r"T \ge C \log^{h_0}(erT)")]
 ///
 /// # Reference
 /// Theorem 3.3.

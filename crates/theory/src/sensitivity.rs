@@ -73,19 +73,17 @@ impl Sensitivity {
 /// # Formula
 /// Let `m = M_par`. An input has `d` entries in `[0,1]`, so the first state is at most `Z_0 = m(d+1)`. Where the state is
 /// at most `Z`, the hidden values are at most `A = m(qZ+1)`, and a block gives at most `Z + m(rA + 1)`:
-/// ```math
-/// Z_{t+1} = a Z_t + g, \qquad a = 1 + qrm^2, \qquad g = rm^2 + m
-/// ```
+#[doc = loopfit_tex::tex!(r"Z_{t+1} = a Z_t + g, \qquad a = 1 + qrm^2, \qquad g = rm^2 + m")]
 /// Two parameter vectors at distance `\delta`, with states at distance `e_t`: hidden values differ by at most
 /// `qm e_t + (qZ_t+1)\delta`, ReLU does not increase that, and the second map adds `rA_t\delta + \delta`:
-/// ```math
-/// e_0 \le (d+1)\delta, \qquad e_{t+1} \le a\, e_t + b_t \delta, \qquad b_t = 2rA_t + 1, \qquad
-/// |f - \widetilde f| \le qm\, e_T + (qZ_T + 1)\delta
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    e_0 \le (d+1)\delta, \qquad e_{t+1} \le a\, e_t + b_t \delta, \qquad b_t = 2rA_t + 1, \qquad
+    |f - \widetilde f| \le qm\, e_T + (qZ_T + 1)\delta
+")]
 /// Since `q g/(a-1) = 1 + 1/(rm)`, `b_t = (2rmqZ_0 + 2rm + 2)a^t - 1`, and (S11) sums up to
-/// ```math
-/// \Gamma = \max\Bigl\{1,\; qZ_T + 1 + qm\Bigl[(d+1)a^T + (2rmqZ_0 + 2rm + 2)\,T a^{T-1} - \frac{a^T-1}{a-1}\Bigr]\Bigr\}
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    \Gamma = \max\Bigl\{1,\; qZ_T + 1 + qm\Bigl[(d+1)a^T + (2rmqZ_0 + 2rm + 2)\,T a^{T-1} - \frac{a^T-1}{a-1}\Bigr]\Bigr\}
+")]
 /// It is sharp: where all coefficients are `m`, all inputs are one and nothing is clipped, every step is an equality for
 /// an equal change of all coefficients, to first order.
 ///
@@ -183,18 +181,18 @@ impl Ffn {
 /// The recurrence of the post-LN Transformer.
 ///
 /// # Formula
-/// ```math
-/// \begin{aligned}
-/// R &= \max\{1, m(d+1), m(\sqrt q+1)\}, \quad A = m(qR+1), \quad \zeta = 1 + 4\sqrt q A^2, \quad
-/// \ell = m\sqrt{q/\varepsilon}, \quad \nu = \sqrt q + 1, \\
-/// a_{\rm att} &= (qm)^2\zeta, \quad b_{\rm att} = qm\zeta(qR+1) + qA + 1, \quad
-/// a_{\rm ff} = qrm^2, \quad b_{\rm ff} = 2rA + 1, \\
-/// L_{\rm blk} &= \ell^2(1+a_{\rm ff})(1+a_{\rm att}), \quad
-/// K_{\rm blk} = \ell(1+a_{\rm ff})(\ell b_{\rm att}+\nu) + \ell b_{\rm ff} + \nu, \\
-/// \Gamma &= \max\Bigl\{1,\; NqR + 1 + Nqm\Bigl[(d+1)L_{\rm blk}^T
-/// + K_{\rm blk}\frac{L_{\rm blk}^T-1}{L_{\rm blk}-1}\Bigr]\Bigr\}
-/// \end{aligned}
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    \begin{aligned}
+    R &= \max\{1, m(d+1), m(\sqrt q+1)\}, \quad A = m(qR+1), \quad \zeta = 1 + 4\sqrt q A^2, \quad
+    \ell = m\sqrt{q/\varepsilon}, \quad \nu = \sqrt q + 1, \\
+    a_{\rm att} &= (qm)^2\zeta, \quad b_{\rm att} = qm\zeta(qR+1) + qA + 1, \quad
+    a_{\rm ff} = qrm^2, \quad b_{\rm ff} = 2rA + 1, \\
+    L_{\rm blk} &= \ell^2(1+a_{\rm ff})(1+a_{\rm att}), \quad
+    K_{\rm blk} = \ell(1+a_{\rm ff})(\ell b_{\rm att}+\nu) + \ell b_{\rm ff} + \nu, \\
+    \Gamma &= \max\Bigl\{1,\; NqR + 1 + Nqm\Bigl[(d+1)L_{\rm blk}^T
+    + K_{\rm blk}\frac{L_{\rm blk}^T-1}{L_{\rm blk}-1}\Bigr]\Bigr\}
+    \end{aligned}
+")]
 ///
 /// # Reference
 /// Lemma C.4 and its proof, equations (S11) and (S14).

@@ -28,19 +28,19 @@ impl Thresholds {
     ///
     /// # Formula
     /// With `M_Tay` ordered Taylor terms of total length `V`,
-    /// ```math
-    /// \begin{aligned}
-    /// q_{\rm ev} &= 9d + 7M_{\rm Tay} + 5V + 29, &
-    /// r_{\rm ev} &= (7d + 7M_{\rm Tay} + 5V + 14)(8d + 62), &
-    /// B_{\rm eval} &= 32(M_{\rm Tay}+1) + 1, \\
-    /// q_0^{\rm F} &= q_{\rm ev} + d + 10, &
-    /// r_0^{\rm F} &= r_{\rm ev} + 20d + 75, &
-    /// M_0^{\rm F} &= \max\{1, H, 2(3B_{\rm eval}+22)\}, \\
-    /// q_0^{\rm Tr} &= 2(q_0^{\rm F} + 11d + 37), &
-    /// r_0^{\rm Tr} &= r_{\rm ev} + 2q_0^{\rm F} + 57d + 207, &
-    /// M_0^{\rm Tr} &= \max\{3B_{\rm eval}, 64(q_0^{\rm Tr}+1)+2, N, \sqrt{1+\varepsilon_{\rm LN}}, 2H\}
-    /// \end{aligned}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        \begin{aligned}
+        q_{\rm ev} &= 9d + 7M_{\rm Tay} + 5V + 29, &
+        r_{\rm ev} &= (7d + 7M_{\rm Tay} + 5V + 14)(8d + 62), \\
+        q_0^{\rm F} &= q_{\rm ev} + d + 10, &
+        r_0^{\rm F} &= r_{\rm ev} + 20d + 75, \\
+        q_0^{\rm Tr} &= 2(q_0^{\rm F} + 11d + 37), &
+        r_0^{\rm Tr} &= r_{\rm ev} + 2q_0^{\rm F} + 57d + 207, \\
+        B_{\rm eval} &= 32(M_{\rm Tay}+1) + 1, &
+        M_0^{\rm F} &= \max\{1, H, 2(3B_{\rm eval}+22)\}, \\
+        && M_0^{\rm Tr} &= \max\{3B_{\rm eval}, 64(q_0^{\rm Tr}+1)+2, N, \sqrt{1+\varepsilon_{\rm LN}}, 2H\}
+        \end{aligned}
+    ")]
     ///
     /// # Reference
     /// (S20), (S35), (S36); `q_hom` and `C_add` in Sections E.2 and E.3, `M_0` in Section E.4.

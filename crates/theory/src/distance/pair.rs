@@ -254,14 +254,14 @@ impl Sums {
     ///
     /// # Formula
     /// With `p/P` and `q/Q` in place of `p` and `q`, and `r = Q/P - 1`:
-    /// ```math
-    /// h^2=\frac{\sum(\sqrt p-\sqrt q)^2-(\sqrt P-\sqrt Q)^2}{\sqrt{PQ}}, \qquad
-    /// \mathrm{KL}=\frac1P\sum\Bigl(p\log\frac pq+q-p\Bigr)-\{r-\log(1+r)\},
-    /// ```
-    /// ```math
-    /// \rho_{1/2}=\frac{\sqrt{1+r}}{P}\sum\Bigl[2p\Bigl\{\Bigl(\frac pq\Bigr)^{1/2}-1\Bigr\}+q-p\Bigr]
-    ///   -2\Bigl\{1-\sqrt{1+r}\,\bigl(1-\tfrac r2\bigr)\Bigr\}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        h^2=\frac{\sum(\sqrt p-\sqrt q)^2-(\sqrt P-\sqrt Q)^2}{\sqrt{PQ}}, \qquad
+        \mathrm{KL}=\frac1P\sum\Bigl(p\log\frac pq+q-p\Bigr)-\{r-\log(1+r)\},
+    ")]
+    #[doc = loopfit_tex::tex!(r"
+        \rho_{1/2}=\frac{\sqrt{1+r}}{P}\sum\Bigl[2p\Bigl\{\Bigl(\frac pq\Bigr)^{1/2}-1\Bigr\}+q-p\Bigr]
+          -2\Bigl\{1-\sqrt{1+r}\,\bigl(1-\tfrac r2\bigr)\Bigr\}
+    ")]
     pub(super) fn values(self) -> Values {
         let Self { p, q, weight, .. } = self;
         let gap = sqrt(p) - sqrt(q);
