@@ -72,7 +72,7 @@ fn impossible_packings_are_refused_with_the_condition_that_fails() {
     for (arguments, words) in [
         (
             "--dim 2 --smoothness 1.5 --bound 1 --delta 0.1",
-            &["delta_0 = 2.7", "larger H"][..],
+            &["delta_0 = 0.00027", "larger H"][..],
         ),
         (
             "--dim 2 --smoothness 1.5 --bound 1 --delta 1e-20",
