@@ -62,6 +62,9 @@ impl Bump {
     /// # Formula
     #[doc = loopfit_tex::tex!(r"\partial^\nu \psi(t) = \varphi^{(\nu_1+1)}(t_1) \prod_{i=2}^d \varphi^{(\nu_i)}(t_i)")]
     ///
+    /// # Reference
+    /// Proof of Lemma C.3: the derivative of a bump in its first coordinate.
+    ///
     /// # Panics
     /// For an order above 13.
     pub fn derivative(
@@ -80,7 +83,13 @@ impl Bump {
         product
     }
 
-    /// `||d^nu psi||_inf`, a product of suprema of one variable.
+    /// The largest value of a partial derivative, a product of suprema of one variable.
+    ///
+    /// # Formula
+    #[doc = loopfit_tex::tex!(r"\|\partial^\nu\psi\|_\infty = \|\varphi^{(\nu_1+1)}\|_\infty \prod_{i=2}^d \|\varphi^{(\nu_i)}\|_\infty")]
+    ///
+    /// # Reference
+    /// Proof of Lemma C.3, "derivatives of order `v <= k`".
     pub fn supremum(&self, nu: &[usize]) -> f64 {
         let of = |(i, order): (usize, &usize)| self.suprema[order + usize::from(i == 0)];
         nu.iter().enumerate().map(of).product()
@@ -98,7 +107,13 @@ impl Bump {
         of(1) * pow(of(0), (self.d - 1) as f64)
     }
 
-    /// `||psi||_2` over the cube.
+    /// The norm of the bump over the cube.
+    ///
+    /// # Formula
+    #[doc = loopfit_tex::tex!(r"\|\psi\|_2 = \Bigl\{\int (\varphi')^2 \Bigl(\int \varphi^2\Bigr)^{d-1}\Bigr\}^{1/2}")]
+    ///
+    /// # Reference
+    /// Proof of Lemma C.3.
     pub fn norm(&self) -> f64 {
         sqrt(self.moment(2))
     }

@@ -198,6 +198,9 @@ impl Code {
     ///
     /// # Formula
     #[doc = loopfit_tex::tex!(r"\lceil n/8 \rceil")]
+    ///
+    /// # Reference
+    /// Proof of Lemma C.3, "at least a fixed positive fraction of `m^d`": an eighth here.
     pub fn least_distance(n: usize) -> usize {
         n.div_ceil(8)
     }
@@ -213,6 +216,14 @@ impl Code {
     }
 
     /// The distance by construction.
+    ///
+    /// # Formula
+    #[doc = loopfit_tex::tex!(r"(N - K + 1)\, d_{\rm inner}")]
+    /// for an outer code of `N` symbols and dimension `K`: two polynomials of degree below `K` agree in fewer than
+    /// `K` points.
+    ///
+    /// # Reference
+    /// Reed and Solomon, 1960; Forney, 1966.
     pub fn distance(&self) -> usize {
         self.plan.distance()
     }

@@ -154,7 +154,13 @@ impl Packing {
         self.m
     }
 
-    /// The number of cells `m^d`.
+    /// The number of cells.
+    ///
+    /// # Formula
+    #[doc = loopfit_tex::tex!(r"n = m^d")]
+    ///
+    /// # Reference
+    /// Proof of Lemma C.3.
     pub fn cells(&self) -> usize {
         let grown = |cells: usize| cells.saturating_mul(self.m);
         // A single cell has no power to take, whatever the dimension.
@@ -164,7 +170,14 @@ impl Packing {
         }
     }
 
-    /// `log M`, the logarithm of the number of functions.
+    /// The logarithm of the number of functions.
+    ///
+    /// # Formula
+    #[doc = loopfit_tex::tex!(r"\log M = K_{\rm bits} \log 2")]
+    /// for a code of so many message bits.
+    ///
+    /// # Reference
+    /// Lemma C.3.
     pub fn log_m(&self) -> f64 {
         self.code.bits() as f64 * LN_2
     }
@@ -224,11 +237,23 @@ impl Packing {
     }
 
     /// The least distance of two functions, by the code's.
+    ///
+    /// # Formula
+    #[doc = loopfit_tex::tex!(r"c_* m^{-s} \|\psi\|_2 \{d_{\rm code} / m^d\}^{1/2} \ge 8\delta")]
+    ///
+    /// # Reference
+    /// Lemma C.3.
     pub fn separation(&self) -> f64 {
         self.norm_of(self.code.distance())
     }
 
     /// The norm of all bumps together, which no function exceeds.
+    ///
+    /// # Formula
+    #[doc = loopfit_tex::tex!(r"c_* m^{-s} \|\psi\|_2 \le C\delta")]
+    ///
+    /// # Reference
+    /// Lemma C.3.
     pub fn largest_norm(&self) -> f64 {
         self.norm_of(self.cells())
     }

@@ -129,7 +129,10 @@ pub fn budget_iteration(problem: &Problem, b: f64, n: f64, t: f64) -> Terms {
     )
 }
 
-/// One of the two forms at a shape, `B` being the budget that the shape was chosen for.
+/// One of the two forms at a shape, `B` being the budget that the shape was chosen for, and a tolerance of `1/n`.
+///
+/// # Reference
+/// Theorem 4.1: [`general`] (14) or [`budget_iteration`] (15).
 pub fn at(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64, t: f64) -> Terms {
     match form {
         Form::General => general(problem, shape, n, t, 1.0 / n),
@@ -142,6 +145,12 @@ pub fn at(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64, t: f6
 ///
 /// Both forms fall and then rise in `T`, but for a first stretch near `T = 1` and the initialisation term, which ends
 /// where its condition begins to hold; so a fine geometric grid is searched, and then the integers beside its best point.
+///
+/// # Formula
+#[doc = loopfit_tex::tex!(r"\operatorname{arg\,min}_{T \ge 1} \{\text{approximation}(T) + \text{initialisation}(T) + \text{estimation}(T) + \varepsilon_n\}")]
+///
+/// # Reference
+/// Section 4.1, below Theorem 4.1: the balance of `(BT)^-a` and `BT/n`.
 pub fn best_iterations(bound: impl Fn(f64) -> Terms) -> Option<Terms> {
     let value = |t: f64| {
         let terms = bound(t);
@@ -199,6 +208,9 @@ pub enum Iterations {
 }
 
 /// The bound of a shape at a sample size, with the iterations that were taken.
+///
+/// # Reference
+/// Theorem 4.1, at `T_n` of Theorem 4.4, equation (18), or others.
 pub fn with(
     problem: &Problem,
     form: Form,

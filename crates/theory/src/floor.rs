@@ -17,7 +17,13 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// The bound `delta^2` on the squared Hellinger risk, at every sample size.
+    /// The bound on the squared Hellinger risk, at every sample size.
+    ///
+    /// # Formula
+    #[doc = loopfit_tex::tex!(r"\delta^2")]
+    ///
+    /// # Reference
+    /// Lemma A.1, equation (S1), with `p = 2` and `c_d = 1`.
     pub fn risk(&self) -> LogNumber {
         self.delta.pow(2.0)
     }

@@ -123,13 +123,22 @@ impl Ffn {
         self.r * self.m * self.m + self.m
     }
 
-    /// `Z_t`, the largest state after `t` iterations.
+    /// The largest state after `t` iterations.
+    ///
+    /// # Formula
+    #[doc = loopfit_tex::tex!(r"Z_t = a^t Z_0 + g\,\frac{a^t - 1}{a - 1}")]
+    ///
+    /// # Reference
+    /// The recurrence on [`Ffn`]; the proof of Lemma B.2 bounds it by `L^(t+1)`.
     pub fn radius(&self, t: f64) -> LogNumber {
         let a = self.growth();
         a.pow(t) * self.initial_radius() + self.offset() * a.geometric_sum(t)
     }
 
     /// `Gamma` after `t >= 1` iterations; the formula is on [`Ffn`].
+    ///
+    /// # Reference
+    /// Equation (S11).
     pub fn gamma(&self, t: f64) -> LogNumber {
         let a = self.growth();
         let two = LogNumber::new(2.0);
@@ -273,6 +282,9 @@ impl Transformer {
     }
 
     /// `Gamma` after `t >= 1` iterations; the formula is on [`Transformer`].
+    ///
+    /// # Reference
+    /// Lemma C.4, equations (S11) and (S14).
     pub fn gamma(&self, t: f64) -> LogNumber {
         let one = LogNumber::ONE;
         let state = (self.d + one) * self.l_blk.pow(t) + self.k_blk * self.l_blk.geometric_sum(t);
