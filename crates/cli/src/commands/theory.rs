@@ -58,7 +58,8 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
 #[derive(clap::Args, Clone, Debug)]
 struct ConstantArguments {
     /// Give a constant that the theorems leave open a value, e.g. c_U=0.1; may be repeated. Those not
-    /// given are 1 (C_6 is 2).
+    /// given are 1 (C_6 is 2). The names are C, C_app, c, C_init, C_est, C_6, c_U, c_min, C_1, C_2, c_q and
+    /// C_B; each answer says where those it depends on stand.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
 }
