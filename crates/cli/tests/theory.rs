@@ -179,7 +179,7 @@ fn bounds() {
     refused(
         &place,
         "theory bound --n 10 --dim 2 --smoothness 1 --over T --from 9 --to 3",
-        "exchange them",
+        "give a smaller --from",
     );
     refused(&place, "theory bound --dim 2 --smoothness 1", "--n");
     refused(
@@ -225,22 +225,88 @@ fn entropies() {
     refused(
         &place,
         "theory entropy --dim 2 --iterations 4",
-        "--budget B, or widths as --q Q --r R",
+        "--budget <B>",
     );
     refused(
         &place,
         "theory entropy --dim 2 --iterations 4 --q 3 --r 3 --epsilon 0",
         "positive number",
     );
-    refused(
-        &place,
-        "theory entropy --dim 2 --iterations 4 --budget 1e7",
-        "lower the budget",
+    let command = "theory entropy --dim 2 --iterations 4 --budget 1e7 --smoothness 1";
+    refused(&place, command, "lower the budget");
+    let large = place.ok("theory entropy --dim 2 --iterations 4 --budget 1e7");
+    assert!(
+        large.contains("enumerated up to a budget of 2,097,152"),
+        "{large}"
     );
+    let command = "theory entropy --dim 2 --iterations 4 --budget 64 --epsilon 1";
+    refused(&place, command, "must be below 1");
+    let command = "theory entropy --dim 2 --iterations 4 --budget 64 --set C_1=2";
+    refused(&place, command, "does not depend on C_1");
     refused(
         &place,
         "theory entropy --dim 2 --iterations 4 --budget 64 --sigma 0",
         "sigma",
+    );
+}
+
+/// The budget-iteration bound asks for the initialisation condition and for a tolerance of 1/n: its best T satisfies the
+/// one, and a check says where the other fails.
+#[test]
+fn the_second_form_keeps_its_hypotheses() {
+    let place = Place::new();
+    for arch in ["ffn", "transformer"] {
+        let command = format!(
+            "theory bound --n 1e6 --dim 2 --smoothness 2 --budget 500 --iterations best --arch {arch}"
+        );
+        let answer = place.json(&command);
+        let t = number(&answer["budget_iteration"]["T"]);
+        let log_ert = 1.0 + (number(&answer["r"]) * t).ln();
+        let need = if arch == "ffn" {
+            log_ert
+        } else {
+            log_ert * log_ert
+        };
+        assert!(t >= need, "{arch}: {t} {need}");
+        assert!(check(&answer, "initialisation condition, (15)").0);
+        assert!(check(&answer, "tolerance, (15)").0);
+        let loose = place.json(&format!("{command} --tolerance 0.5"));
+        assert!(!check(&loose, "tolerance, (15)").0);
+        assert_eq!(
+            loose["general"]["best"]["T"],
+            answer["general"]["best"]["T"]
+        );
+    }
+    let rows = place.json("theory bound --n 1e6 --dim 2 --smoothness 2 --budget 128 --over T --to 100 --form budget-iteration --set C=5");
+    assert_eq!(rows["constants"]["C"], 5.0);
+    assert_eq!(rows["rows"][0]["applies"], false);
+    assert_eq!(rows["rows"][0]["admissible"], false);
+    assert_eq!(rows["smallest_admissible_budget"], 854_228);
+    assert!(rows.get("fixed_T").is_none());
+    refused(
+        &place,
+        "theory bound --n 9 --dim 2 --smoothness 1 --over n",
+        "leave --n out",
+    );
+    refused(
+        &place,
+        "theory bound --n 9 --dim 2 --smoothness 1 --over T --iterations 5",
+        "leave --iterations out",
+    );
+    refused(
+        &place,
+        "theory bound --n 9 --dim 2 --smoothness 1 --points 4",
+        "--over",
+    );
+    refused(
+        &place,
+        "theory bound --n 9 --dim 2 --smoothness 1 --over T --plot x.png",
+        "ends in .svg",
+    );
+    refused(
+        &place,
+        "theory bound --n 9 --dim 2 --smoothness 1 --arch transformer --tokens 3",
+        "tokens are too many",
     );
 }
 

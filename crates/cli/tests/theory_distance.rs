@@ -121,6 +121,15 @@ fn densities_and_classes() {
     assert!(all_hold(&place.json(&distance(&a, &b))));
     let refused = place.run(&distance(&a, "sim:four-modes"));
     assert_eq!(refused.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        error.contains("has the inputs u, v and sim:four-modes x1, x2"),
+        "{error}"
+    );
+    place.write("shifted.csv", format!("x1,x2\n{points}"));
+    place.ok("fit shifted.csv --task density --budget 20 --updates 32 --quiet -o s.safetensors");
+    let refused = place.run(&distance("s.safetensors", "sim:four-modes"));
+    assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("different boxes"));
 
     place.write("classes.csv", classes_csv(90));
@@ -212,4 +221,50 @@ fn wrong_requests_are_explained() {
         assert!(said.contains(words), "{arguments}: {said}");
         assert!(output.stdout.is_empty(), "{arguments}");
     }
+}
+
+/// Models of tables are compared on the box of their rows, and inputs by name: the same rows with their columns
+/// exchanged give almost the same function.
+#[test]
+fn models_of_tables_meet_where_their_rows_are() {
+    let place = Place::new();
+    let (mut ab, mut ba) = ("a,b,y\n".to_string(), "b,a,y\n".to_string());
+    for i in 0..400 {
+        let (u, v) = ((i * 37 % 101) as f64 / 101.0, (i * 53 % 97) as f64 / 97.0);
+        let (a, b) = (100.0 * u, v - 20.0);
+        let y = 0.02 * a + b + 0.05 * ((i * 31 % 17) as f64 / 8.0 - 1.0);
+        ab += &format!("{a},{b},{y}\n");
+        ba += &format!("{b},{a},{y}\n");
+    }
+    place.write("ab.csv", ab).write("ba.csv", ba);
+    for name in ["ab", "ba"] {
+        place.ok(&format!(
+            "fit {name}.csv --target y --budget 40 --updates 4000 -o {name}.safetensors"
+        ));
+    }
+    let answer = place
+        .json("theory distance --likelihood gaussian --sigma 0.1 ab.safetensors ba.safetensors");
+    let l2 = answer["L2"]["value"].as_f64().unwrap();
+    assert!(l2 < 0.05, "{answer}");
+    let box_of = |k: usize| {
+        (
+            answer["box"][k]["low"].as_f64().unwrap(),
+            answer["box"][k]["high"].as_f64().unwrap(),
+        )
+    };
+    let ((low, high), (_, last)) = (box_of(0), box_of(1));
+    assert!(
+        low.abs() < 10.0 && (high - 100.0).abs() < 10.0 && (last + 19.0).abs() < 0.2,
+        "{answer}"
+    );
+    let text =
+        place.ok("theory distance --likelihood gaussian --sigma 0.1 ab.safetensors ba.safetensors");
+    assert!(text.contains("a in ["), "{text}");
+    let other = place.run("theory distance --likelihood gaussian ab.safetensors sim:bumps");
+    assert_eq!(other.status.code(), Some(2));
+    let error = String::from_utf8(other.stderr).unwrap();
+    assert!(
+        error.contains("ab.safetensors has the inputs a, b and sim:bumps x1, x2"),
+        "{error}"
+    );
 }

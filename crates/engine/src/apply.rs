@@ -132,9 +132,9 @@ impl FittedModel {
         ))
     }
 
-    /// The index function at points of the unit cube, row-major, one coordinate for each input: responses on the scale
-    /// of the target column, logits, or the log density up to a constant. The cube is that of the input columns'
-    /// own units; for a density it is the one that its intervals are mapped to.
+    /// The index function at points, row-major, one coordinate for each input: responses on the scale of the target
+    /// column, logits, or the log density up to a constant. Points are in the input columns' own units; for a density
+    /// in the unit cube that its intervals are mapped to.
     pub fn index(&self, points: &[f64]) -> Result<Vec<f64>, ApplyError> {
         let inputs = self.preprocessing.inputs();
         let category = |input: &&Input| matches!(input, Input::Categorical { .. });
@@ -151,7 +151,7 @@ impl FittedModel {
                 let values = points.iter().skip(k).step_by(d).copied().collect();
                 (input.name().to_string(), Column::Numeric(values))
             });
-            let table = Table::from_columns("the unit cube", columns.collect());
+            let table = Table::from_columns("points", columns.collect());
             let rows: Vec<usize> = (0..table.rows()).collect();
             self.preprocessing.features(&table, &rows)?.x
         };

@@ -7,6 +7,7 @@
 //! - [`log_number`]: numbers by their logarithm, for products that no float can hold;
 //! - [`quadrature`]: Gauss-Legendre rules, midpoint grids, a low-discrepancy set;
 //! - [`cholesky`]: positive definite systems, the same bits at every level;
+//! - [`text`]: numbers in sentences;
 //! - [`lanes`]: sixteen 32-bit lanes on AVX-512, AVX2 or plain Rust, bit for bit alike.
 //!
 //! Transcendental functions come from [`libm`], a pure Rust port of musl's, and
@@ -19,5 +20,6 @@ pub mod quadrature;
 pub mod special;
 pub mod stream;
 pub mod sum;
+pub mod text;
 
 pub use libm;

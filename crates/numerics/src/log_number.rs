@@ -97,8 +97,10 @@ impl fmt::Display for LogNumber {
             write!(f, "{:.decimals$}", self.value())
         } else if tens.abs() < 300.0 {
             write!(f, "{:.4e}", self.value())
-        } else {
+        } else if tens.abs() < 1e9 {
             write!(f, "10^{tens:.1}")
+        } else {
+            write!(f, "10^({tens:.4e})")
         }
     }
 }

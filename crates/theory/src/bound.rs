@@ -1,5 +1,6 @@
 //! The risk bound of the loop, term by term, and what it says against untied networks.
 
+use crate::Constant;
 use crate::problem::{LoopShape, Problem};
 use crate::schedule::{fixed_iterations, initialisation_holds};
 use loopfit_numerics::libm::{exp, floor, log, pow};
@@ -61,7 +62,7 @@ pub enum Form {
 /// Section 3.4, equation (10).
 pub fn sensitivity_exponent(problem: &Problem, shape: LoopShape, t: f64) -> f64 {
     let width =
-        log(problem.constant("C_6")) + log(shape.q as f64 + 1.0) + log(shape.r as f64 + 1.0);
+        log(problem.constant(Constant::C6)) + log(shape.q as f64 + 1.0) + log(shape.r as f64 + 1.0);
     log(t + 1.0) + (t + 1.0) * width
 }
 
@@ -78,20 +79,20 @@ pub fn sensitivity_exponent(problem: &Problem, shape: LoopShape, t: f64) -> f64 
 /// Theorem 4.1, equation (14), with Theorem 3.3, equation (9).
 pub fn general(problem: &Problem, shape: LoopShape, n: f64, t: f64, tolerance: f64) -> Terms {
     let a = problem.smoothness().a();
-    let app = LogNumber::new(problem.constant("C_app"));
+    let app = LogNumber::new(problem.constant(Constant::CApp));
     let work = log(shape.r as f64) + log(t);
     let approximation = app * LogNumber::from_ln(a * (log(1.0 + work) - work));
     let initialisation = if initialisation_holds(problem, shape.r as f64, t) {
         LogNumber::ZERO
     } else {
         let root = pow(t, 1.0 / f64::from(problem.h_0()));
-        app * LogNumber::from_ln(-problem.constant("c") * root)
+        app * LogNumber::from_ln(-problem.constant(Constant::CRate) * root)
     };
     let entropy = 1.0 + log(n) + sensitivity_exponent(problem, shape, t);
-    let radius = problem.constant("C_est") * shape.count as f64 * entropy / n;
+    let radius = problem.constant(Constant::CEst) * shape.count as f64 * entropy / n;
     Terms::new(
         t,
-        problem.constant("C"),
+        problem.constant(Constant::C),
         approximation,
         initialisation,
         LogNumber::new(radius.min(1.0)),
@@ -114,14 +115,14 @@ pub fn general(problem: &Problem, shape: LoopShape, n: f64, t: f64, tolerance: f
 pub fn budget_iteration(problem: &Problem, b: f64, n: f64, t: f64) -> Terms {
     let a = problem.smoothness().a();
     let work = log(b) + log(t);
-    let approximation = LogNumber::new(problem.constant("C_app"))
+    let approximation = LogNumber::new(problem.constant(Constant::CApp))
         * LogNumber::from_ln(a * (log(1.0 + work) - work));
     let entropy = 1.0 + log(n) + t * (1.0 + log(b));
-    let estimation =
-        LogNumber::new(problem.constant("C_est") * entropy) * LogNumber::new(b) / LogNumber::new(n);
+    let estimation = LogNumber::new(problem.constant(Constant::CEst) * entropy) * LogNumber::new(b)
+        / LogNumber::new(n);
     Terms::new(
         t,
-        problem.constant("C"),
+        problem.constant(Constant::C),
         approximation,
         LogNumber::ZERO,
         estimation,
@@ -140,39 +141,54 @@ pub fn at(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64, t: f6
     }
 }
 
-/// The iteration count at which a bound is smallest, and the bound there, among those whose estimation term is below one
-/// (above it no bound says anything); nothing if there is none.
+/// The bound at the iteration count at which it is smallest, among those whose estimation term is below one (above it no
+/// bound says anything) and at which the form may be used ([`applies`]); nothing if there is none.
 ///
 /// Both forms fall and then rise in `T`, but for a first stretch near `T = 1` and the initialisation term, which ends
 /// where its condition begins to hold; so a fine geometric grid is searched, and then the integers beside its best point.
 ///
 /// # Formula
-#[doc = loopfit_tex::tex!(r"\operatorname{arg\,min}_{T \ge 1} \{\text{approximation}(T) + \text{initialisation}(T) + \text{estimation}(T) + \varepsilon_n\}")]
+#[doc = loopfit_tex::tex!(r"\operatorname{arg\,min}_{T \ge 1} \{\text{approximation}(T) + \text{initialisation}(T) + \text{estimation}(T)\}")]
 ///
 /// # Reference
 /// Section 4.1, below Theorem 4.1: the balance of `(BT)^-a` and `BT/n`.
-pub fn best_iterations(bound: impl Fn(f64) -> Terms) -> Option<Terms> {
-    let value = |t: f64| {
-        let terms = bound(t);
-        (terms.estimation < LogNumber::ONE).then(|| terms.total.ln())
+pub fn best(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64) -> Option<Terms> {
+    let at = |t: f64| at(problem, form, shape, b, n, t);
+    // The tolerance is the same at every T and might hide the other terms.
+    let value =
+        |terms: &Terms| (terms.approximation + terms.initialisation + terms.estimation).ln();
+    let usable = |t: f64| {
+        let terms = at(t);
+        (applies(problem, form, shape, t) && terms.estimation < LogNumber::ONE)
+            .then(|| value(&terms))
     };
-    let mut grid = vec![(1.0, value(1.0)?)];
-    while let Some(&(last, _)) = grid.last().filter(|(t, _)| *t < LARGEST_ITERATIONS) {
-        let next = floor(last * 1.02).max(last + 1.0);
-        match value(next) {
-            Some(value) => grid.push((next, value)),
-            None => break,
-        }
+    let mut grid = Vec::new();
+    let mut t = 1.0;
+    while t < LARGEST_ITERATIONS && at(t).estimation < LogNumber::ONE {
+        grid.extend(usable(t).map(|value| (t, value)));
+        t = floor(t * 1.02).max(t + 1.0);
     }
     let order = |i: &usize, j: &usize| grid[*i].1.total_cmp(&grid[*j].1);
-    let best = (0..grid.len()).min_by(order).unwrap_or(0);
-    let low = grid[best.saturating_sub(1)].0;
+    let best = (0..grid.len()).min_by(order)?;
+    // The first usable count of all may lie before the first of the grid.
+    let low = match best {
+        0 => floor(grid[0].0 / 1.02).max(1.0),
+        _ => grid[best - 1].0,
+    };
     let high = grid
         .get(best + 1)
-        .map_or(grid[best].0 * 1.02, |g| floor(g.0));
-    let at = |t: f64| value(t).unwrap_or(f64::INFINITY);
-    let t = smallest_between(low, floor(high), grid[best].0, at);
-    Some(bound(t))
+        .map_or(floor(grid[best].0 * 1.02), |next| next.0);
+    let value = |t: f64| usable(t).unwrap_or(f64::INFINITY);
+    Some(at(smallest_between(low, high, grid[best].0, value)))
+}
+
+/// Whether a form says anything at an iteration count: (15) asks for the initialisation condition, which (14) has a term
+/// for.
+///
+/// # Reference
+/// Theorem 4.1.
+pub fn applies(problem: &Problem, form: Form, shape: LoopShape, t: f64) -> bool {
+    form == Form::General || initialisation_holds(problem, shape.r as f64, t)
 }
 
 /// Beyond this, neighbouring integers are one float.
@@ -224,7 +240,7 @@ pub fn with(
     match iterations {
         Iterations::Schedule => at(schedule()),
         Iterations::Fixed(t) => at(t),
-        Iterations::Best => best_iterations(at).unwrap_or_else(|| at(schedule())),
+        Iterations::Best => best(problem, form, shape, b, n).unwrap_or_else(|| at(schedule())),
     }
 }
 
@@ -236,13 +252,15 @@ pub fn with(
     n_* = \inf\{n : R_L\text{-bound}(n', T_{n'}) \le c_{\rm U}\{B^2\log(eB)\}^{-a} \text{ for all } n' \ge n\}
 ")]
 ///
+/// The tolerance is `1/n` at every `n`.
+///
 /// # Reference
 /// Theorem 4.4, equation (20): the ratio tends to zero, so there is such a size.
 pub fn crossing(problem: &Problem, form: Form, shape: LoopShape, b: f64) -> Option<LogNumber> {
     let floor = problem.rates().untied_floor(b, problem.constants()).ln();
     let below = |ln: f64| {
         let terms = with(problem, form, shape, b, exp(ln), Iterations::Schedule);
-        terms.total.ln() <= floor
+        applies(problem, form, shape, terms.t) && terms.total.ln() <= floor
     };
     const END: f64 = 688.0;
     const STEP: f64 = 0.5;
@@ -324,15 +342,16 @@ mod tests {
             let shape = problem.shape(q, r).unwrap();
             let form = if general_form { Form::General } else { Form::BudgetIteration };
             let (n, b) = (ln_n.exp().round(), shape.count as f64);
-            let best = best_iterations(|t| at(&problem, form, shape, b, n, t));
+            let best = best(&problem, form, shape, b, n);
             for other in 1..10_000 {
                 let terms = at(&problem, form, shape, b, n, f64::from(other));
-                if terms.estimation < LogNumber::ONE {
+                if terms.estimation < LogNumber::ONE && applies(&problem, form, shape, f64::from(other)) {
                     let best = best.unwrap();
                     prop_assert!(best.total.ln() <= terms.total.ln() + 1e-12, "T = {}, T = {}", best.t, other);
-                } else if other == 1 {
-                    prop_assert!(best.is_none());
                 }
+            }
+            if let Some(best) = best {
+                prop_assert!(applies(&problem, form, shape, best.t) && best.estimation < LogNumber::ONE);
             }
         }
 

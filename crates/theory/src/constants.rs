@@ -5,125 +5,153 @@
 
 use crate::Error;
 
-/// One open constant.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Constant {
+/// A constant that a statement leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constant {
+    /// Of the whole risk bound.
+    C,
+    /// Of the approximation term.
+    CApp,
+    /// In the exponent of the initialisation term.
+    CRate,
+    /// Of the initialisation condition.
+    CInit,
+    /// Of the estimation term.
+    CEst,
+    /// Inside `G`.
+    C6,
+    /// Of the untied floor.
+    CUntied,
+    /// Of the minimax benchmark.
+    CMin,
+    /// Inside the entropy of the Wong-Shen condition.
+    C1,
+    /// On the right-hand side of the Wong-Shen condition.
+    C2,
+    /// Of the growing state dimension.
+    CQ,
+    /// Of the growing budget.
+    CB,
+}
+
+impl Constant {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::C,
+        Self::CApp,
+        Self::CRate,
+        Self::CInit,
+        Self::CEst,
+        Self::C6,
+        Self::CUntied,
+        Self::CMin,
+        Self::C1,
+        Self::C2,
+        Self::CQ,
+        Self::CB,
+    ];
+
+    /// Those of the risk bounds, the untied floor and the minimax benchmark.
+    pub const OF_BOUNDS: [Self; 8] = [
+        Self::C,
+        Self::CApp,
+        Self::CRate,
+        Self::CInit,
+        Self::CEst,
+        Self::C6,
+        Self::CUntied,
+        Self::CMin,
+    ];
+
     /// The paper's symbol, or ours where the paper has a generic `C`.
-    pub name: &'static str,
+    pub fn name(self) -> &'static str {
+        self.describe().0
+    }
+
     /// Where it stands.
-    pub meaning: &'static str,
-    /// Its value.
-    pub value: f64,
-    least: Least,
+    pub fn meaning(self) -> &'static str {
+        self.describe().1
+    }
+
+    fn describe(self) -> (&'static str, &'static str) {
+        match self {
+            Self::C => ("C", "factor of the whole risk bound, (14) and (15)"),
+            Self::CApp => ("C_app", "factor of the approximation term, (9)"),
+            Self::CRate => ("c", "rate of the initialisation term e^(-c T^(1/h_0)), (9)"),
+            Self::CInit => (
+                "C_init",
+                "factor of the initialisation condition T >= C log^h_0(erT), Theorem 3.3",
+            ),
+            Self::CEst => (
+                "C_est",
+                "factor of the estimation term e_n^2, (14) and (15)",
+            ),
+            Self::C6 => ("C_6", "inside G(q, r, T), (10); at least 2"),
+            Self::CUntied => ("c_U", "factor of the untied floor, (17)"),
+            Self::CMin => ("c_min", "factor of the minimax benchmark, (16)"),
+            Self::C1 => (
+                "C_1",
+                "radius inside the entropy of the Wong-Shen condition, (2)",
+            ),
+            Self::C2 => ("C_2", "right-hand side of the Wong-Shen condition, (2)"),
+            Self::CQ => (
+                "c_q",
+                "factor of the state dimension, q_n = max(q_0, c_q log(en)), Theorem 4.5",
+            ),
+            Self::CB => (
+                "C_B",
+                "factor of the growing budget, B_n = C_B B_0 n^gamma_B, Theorem 4.5",
+            ),
+        }
+    }
+
+    /// What it is unless given.
+    pub fn default_value(self) -> f64 {
+        if self == Self::C6 { 2.0 } else { 1.0 }
+    }
 }
 
-/// The smallest value that a constant may have.
+/// Values of the open constants.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Least {
-    /// Any positive number.
-    Positive,
-    /// Two, as in the definition of `G`.
-    Two,
-}
-
-/// All open constants with their values.
-#[derive(Clone, Debug, PartialEq)]
 pub struct Constants {
-    all: Vec<Constant>,
+    /// In the order of [`Constant::ALL`].
+    values: [f64; Constant::ALL.len()],
 }
-
-/// Every constant with where it stands; `C_6` is the only one that cannot be one.
-const OPEN: [(&str, &str); 12] = [
-    ("C", "factor of the whole risk bound, (14) and (15)"),
-    ("C_app", "factor of the approximation term, (9)"),
-    ("c", "rate of the initialisation term e^(-c T^(1/h_0)), (9)"),
-    (
-        "C_init",
-        "factor of the initialisation condition T >= C log^h_0(erT), Theorem 3.3",
-    ),
-    (
-        "C_est",
-        "factor of the estimation term e_n^2, (14) and (15)",
-    ),
-    ("C_6", "inside G(q, r, T), (10); at least 2"),
-    ("c_U", "factor of the untied floor, (17)"),
-    ("c_min", "factor of the minimax benchmark, (16)"),
-    (
-        "C_1",
-        "radius inside the entropy of the Wong-Shen condition, (2)",
-    ),
-    ("C_2", "right-hand side of the Wong-Shen condition, (2)"),
-    (
-        "c_q",
-        "factor of the state dimension, q_n = max(q_0, c_q log(en)), Theorem 4.5",
-    ),
-    (
-        "C_B",
-        "factor of the growing budget, B_n = C_B B_0 n^gamma_B, Theorem 4.5",
-    ),
-];
 
 impl Default for Constants {
     fn default() -> Self {
-        let constant = |(name, meaning)| {
-            let least = if name == "C_6" {
-                Least::Two
-            } else {
-                Least::Positive
-            };
-            let value = if name == "C_6" { 2.0 } else { 1.0 };
-            Constant {
-                name,
-                meaning,
-                value,
-                least,
-            }
-        };
         Self {
-            all: OPEN.map(constant).into(),
+            values: Constant::ALL.map(Constant::default_value),
         }
     }
 }
 
 impl Constants {
-    /// The names of all constants.
-    pub fn names() -> Vec<&'static str> {
-        OPEN.iter().map(|(name, _)| *name).collect()
-    }
-
-    /// Gives one constant a value.
-    pub fn set(&mut self, name: &str, value: f64) -> Result<(), Error> {
-        let Some(constant) = self.all.iter_mut().find(|c| c.name == name) else {
+    /// Gives one constant, by its name, a value.
+    pub fn set(&mut self, name: &str, value: f64) -> Result<Constant, Error> {
+        let Some(constant) = Constant::ALL.into_iter().find(|c| c.name() == name) else {
             return Err(Error::UnknownConstant {
                 name: name.to_string(),
             });
         };
-        let (allowed, range) = match constant.least {
-            Least::Positive => (value > 0.0, "above 0"),
-            Least::Two => (value >= 2.0, "of at least 2"),
+        let (allowed, range) = match constant {
+            Constant::C6 => (value >= 2.0, "of at least 2"),
+            _ => (value > 0.0, "above 0"),
         };
         if !allowed || !value.is_finite() {
             return Err(Error::ConstantRange {
-                name: constant.name,
+                name: constant.name(),
                 value,
                 range,
             });
         }
-        constant.value = value;
-        Ok(())
+        self.values[constant as usize] = value;
+        Ok(constant)
     }
 
-    /// The constants of these names, in this order.
-    pub fn of(&self, names: &[&str]) -> Vec<Constant> {
-        let named = |name: &&str| self.all.iter().find(|c| c.name == *name).copied();
-        names.iter().filter_map(named).collect()
-    }
-
-    /// The value of a constant; one for a name that is none, which no caller in this crate has.
-    pub(crate) fn value(&self, name: &str) -> f64 {
-        let found = self.all.iter().find(|c| c.name == name);
-        debug_assert!(found.is_some(), "{name}");
-        found.map_or(1.0, |c| c.value)
+    /// The value of a constant.
+    pub fn value(&self, constant: Constant) -> f64 {
+        self.values[constant as usize]
     }
 }
 
@@ -145,8 +173,10 @@ mod tests {
             ));
         }
         assert!(constants.set("C_6", 1.5).is_err());
-        constants.set("C_6", 3.0).unwrap();
-        assert_eq!(constants.value("C_6"), 3.0);
-        assert_eq!(constants.of(&["c_U", "C_6"]).len(), 2);
+        assert_eq!(constants.set("C_6", 3.0), Ok(Constant::C6));
+        assert_eq!(constants.value(Constant::C6), 3.0);
+        for (i, constant) in Constant::ALL.into_iter().enumerate() {
+            assert_eq!(constant as usize, i);
+        }
     }
 }

@@ -211,7 +211,13 @@ fn inequality(
     (large_name, large): (&str, LogNumber),
 ) -> Check {
     let allowed = large.pow(0.5) * LogNumber::new(1.0 + ROUNDING.0) + LogNumber::new(ROUNDING.1);
-    let holds = small.pow(0.5) <= allowed;
+    // A logarithm is rounded relative to itself.
+    let slack = if large == LogNumber::ZERO {
+        0.0
+    } else {
+        1e-12 * large.ln().abs()
+    };
+    let holds = 0.5 * small.ln() <= allowed.ln() + slack;
     let relation = if holds { "at most" } else { "above" };
     Check::new(
         name,

@@ -1,6 +1,6 @@
 //! How large the classes are: covers, brackets, the critical radius, and the union of all untied shapes.
 
-use crate::{Calibration, Constants, Error, Sensitivity};
+use crate::{Calibration, Constant, Constants, Error, Sensitivity};
 use loopfit_model::Budget;
 use loopfit_model::budget::UntiedShape;
 use loopfit_numerics::libm::{exp, log, sqrt};
@@ -71,7 +71,7 @@ impl ParameterClass {
         n: f64,
         constants: &Constants,
     ) -> CriticalRadius {
-        let (c_1, c_2) = (constants.value("C_1"), constants.value("C_2"));
+        let (c_1, c_2) = (constants.value(Constant::C1), constants.value(Constant::C2));
         // In v = log u the integrand is smooth.
         let integral = |t: f64| {
             let (low, high) = (log(t * t / 256.0), log(SQRT_2 * t));

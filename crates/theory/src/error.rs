@@ -2,18 +2,19 @@
 
 use crate::calibration::BOUNDS;
 use crate::integral::MAX_PRODUCT_DIMENSION;
+use loopfit_numerics::text::plain;
 
 /// Why a calculation cannot be done.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// A constant that no theorem has.
-    #[error("there is no constant `{name}`; those that can be set are {}", crate::Constants::names().join(", "))]
+    #[error("there is no constant `{name}`; those that can be set are {}", crate::Constant::ALL.map(crate::Constant::name).join(", "))]
     UnknownConstant {
         /// The name as given.
         name: String,
     },
     /// A constant outside its range.
-    #[error("the constant {name} is {value:?}: it must be a finite number {range}")]
+    #[error("the constant {name} is {}: it must be a finite number {range}", plain(*value))]
     ConstantRange {
         /// Its name.
         name: &'static str,
@@ -24,7 +25,8 @@ pub enum Error {
     },
     /// The construction needs widths beyond counting.
     #[error(
-        "the construction for d = {d}, s = {s:?} has more than 10^18 Taylor terms or units: choose a smaller s or d"
+        "the construction for d = {d}, s = {} has more than 10^18 Taylor terms or units: choose a smaller s or d",
+        plain(*s)
     )]
     Thresholds {
         /// The dimension.
@@ -45,7 +47,8 @@ pub enum Error {
     },
     /// No hidden unit fits.
     #[error(
-        "the budget {budget} holds no loop with q = {q}: with r = 1 it has {least} parameters; raise the budget or lower q"
+        "the budget {budget} holds no loop with q = {q}: with r = 1 it has {least} parameters; raise the budget{}",
+        if *q == 1 { "" } else { " or lower q" }
     )]
     BudgetTooSmall {
         /// The cap.
@@ -56,7 +59,7 @@ pub enum Error {
         least: u128,
     },
     /// A number outside its range.
-    #[error("{name} is {value:?}: it must be {range}")]
+    #[error("{name} is {}: it must be {range}", plain(*value))]
     Range {
         /// What it is.
         name: &'static str,
@@ -69,11 +72,12 @@ pub enum Error {
     #[error(transparent)]
     Likelihood(#[from] loopfit_likelihood::Error),
     /// A bound of functions that is not a usable positive number.
-    #[error("H = {0:?} is no bound of functions: give a number from {start:?} to {end:?}", start = BOUNDS.start(), end = BOUNDS.end())]
+    #[error("H = {} is no bound of functions: give a number from {} to {}", plain(*.0), plain(*BOUNDS.start()), plain(*BOUNDS.end()))]
     Bound(f64),
     /// Functions that are larger than their bound.
     #[error(
-        "the functions reach {largest} in absolute value, above the bound H = {bound}: give H = {largest} or more"
+        "the functions reach {largest} in absolute value, above the bound H = {}: give H = {largest} or more",
+        plain(*bound)
     )]
     AboveBound {
         /// The largest value seen.
@@ -82,7 +86,7 @@ pub enum Error {
         bound: f64,
     },
     /// Functions too large to square.
-    #[error("the functions reach {0:?} in absolute value and can be compared up to {end:?}: rescale them", end = BOUNDS.end())]
+    #[error("the functions reach {} in absolute value and can be compared up to {}: rescale them", plain(*.0), plain(*BOUNDS.end()))]
     TooLarge(f64),
     /// A function that is NaN or infinite somewhere.
     #[error(

@@ -1,10 +1,11 @@
 //! What every bound is about: a smoothness, an architecture, and the constants left open.
 
-use crate::{Constants, Error, Rates};
+use crate::{Constant, Constants, Error, Rates};
 use loopfit_holder::Smoothness;
 use loopfit_model::Architecture;
 
-/// The largest sample size, budget or iteration count of the calculators: every count up to it is exact.
+/// The largest sample size, budget or iteration count of the calculators. Parameter counts up to it are exact; sample sizes and
+/// iteration counts are floats, exact up to `2^53`.
 pub const LARGEST: f64 = 1e18;
 
 /// The target's smoothness, the architecture of the loop, and the open constants.
@@ -56,8 +57,8 @@ impl Problem {
         Rates::new(self.smoothness)
     }
 
-    pub(crate) fn constant(&self, name: &str) -> f64 {
-        self.constants.value(name)
+    pub(crate) fn constant(&self, constant: Constant) -> f64 {
+        self.constants.value(constant)
     }
 
     /// The power of the logarithm that initialisation costs.
@@ -113,15 +114,17 @@ impl Problem {
     }
 
     /// The state dimension for a budget when none is asked for: the threshold of the construction where
-    /// the budget holds it, otherwise the largest whose widest block is at least as wide.
+    /// the budget holds a square block of it, otherwise [`Problem::square_q`].
     pub fn default_q(&self, budget: u64, threshold: u64) -> Result<u64, Error> {
-        let square = |q: u64| self.widest(q, budget).is_ok_and(|shape| shape.r >= q);
-        let (mut low, mut high) = (1, threshold.max(1));
-        if square(high) {
-            return Ok(high);
-        }
+        Ok(self.square_q(budget)?.min(threshold))
+    }
+
+    /// The largest state dimension whose widest block under a budget is at least as wide, or one.
+    pub fn square_q(&self, budget: u64) -> Result<u64, Error> {
         self.widest(1, budget)?;
-        // A larger q always leaves a smaller r.
+        let square = |q: u64| self.widest(q, budget).is_ok_and(|shape| shape.r >= q);
+        // A larger q always leaves a smaller r, and q is at most the budget.
+        let (mut low, mut high) = (1, budget);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if square(middle) {

@@ -1,6 +1,6 @@
 //! Exponents: how fast each risk falls with the sample size, and how budgets must grow.
 
-use crate::Constants;
+use crate::{Constant, Constants};
 use loopfit_holder::Smoothness;
 use loopfit_numerics::log_number::LogNumber;
 
@@ -97,7 +97,7 @@ impl Rates {
     pub fn untied_floor(self, b: f64, constants: &Constants) -> LogNumber {
         let b = LogNumber::new(b);
         let order = b * b * LogNumber::new(1.0 + b.ln());
-        LogNumber::new(constants.value("c_U")) * order.pow(-self.a())
+        LogNumber::new(constants.value(Constant::CUntied)) * order.pow(-self.a())
     }
 
     /// The minimax benchmark at a sample size.
@@ -108,7 +108,8 @@ impl Rates {
     /// # Reference
     /// Theorem 4.2, equation (16).
     pub fn minimax(self, n: f64, constants: &Constants) -> LogNumber {
-        LogNumber::new(constants.value("c_min")) * LogNumber::new(n).pow(-self.minimax_exponent())
+        LogNumber::new(constants.value(Constant::CMin))
+            * LogNumber::new(n).pow(-self.minimax_exponent())
     }
 }
 

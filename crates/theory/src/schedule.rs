@@ -1,8 +1,9 @@
 //! Which iteration count and which widths the theorems take at a sample size.
 
 use crate::problem::{LARGEST, LoopShape, Problem};
-use crate::{Check, Error, Thresholds};
+use crate::{Check, Constant, Error, Thresholds};
 use loopfit_numerics::libm::{ceil, exp, log};
+use loopfit_numerics::text::plain;
 
 /// The choices of Theorem 4.4 at one sample size: a fixed shape, and the iterations that grow.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,8 +69,9 @@ pub fn sample_size(n: f64) -> Result<f64, Error> {
 /// # Reference
 /// Theorem 4.4, equation (18).
 pub fn fixed_iterations(a: f64, n: f64) -> f64 {
-    let ln = log(n);
-    ceil(exp((ln + a * log(1.0 + ln)) / (a + 1.0)) * (1.0 - 4.0 * f64::EPSILON)).max(1.0)
+    // n / {n / log(en)}^(a/(a+1)): the power is small where n itself is the answer.
+    let excess = log(n / (1.0 + log(n)));
+    ceil(n * exp(-excess * (a / (a + 1.0)))).max(1.0)
 }
 
 impl FixedBudget {
@@ -84,14 +86,12 @@ impl FixedBudget {
         let t = fixed_iterations(problem.smoothness().a(), n);
         let initialised = |n: f64| {
             let t = fixed_iterations(problem.smoothness().a(), n);
-            initialisation_holds(problem, shape.r as f64, t)
+            Some(initialisation_holds(problem, shape.r as f64, t))
         };
         let checks = vec![
             size_check(n),
             admissible(problem, thresholds, shape),
-            initialisation_from(problem, shape.r as f64, t, || {
-                from_on_words(from_on(initialised))
-            }),
+            initialisation_from(problem, shape.r as f64, t, || later(initialised)),
         ];
         Ok(Self {
             n,
@@ -138,20 +138,17 @@ impl GrowingBudget {
         let widths = Widths::new(problem, thresholds, start, gamma, n)?;
         let Widths { b, shape, ell, w } = widths;
         let t = widths.iterations();
-        let holds = |test: &dyn Fn(&Widths) -> bool| {
-            from_on(|n| {
-                Widths::new(problem, thresholds, start, gamma, n).is_ok_and(|widths| test(&widths))
-            })
-        };
-        let rounding = holds(&|widths| widths.w >= widths.shape.r as f64);
+        let at = |n: f64| Widths::new(problem, thresholds, start, gamma, n).ok();
+        let enough = |widths: Widths| widths.w >= widths.shape.r as f64;
         let initialised =
-            holds(&|at| initialisation_holds(problem, at.shape.r as f64, at.iterations()));
+            |at: Widths| initialisation_holds(problem, at.shape.r as f64, at.iterations());
         let end = problem.rates().window_end();
         let window = if gamma < end {
-            format!("0 < gamma_B = {gamma} < 1/(2(a+1)) = {end:.6}")
+            format!("0 < gamma_B = {} < 1/(2(a+1)) = {end:.6}", plain(gamma))
         } else {
             format!(
-                "gamma_B = {gamma} is not below 1/(2(a+1)) = {end:.6}: the untied floor may fall as fast as the loop's bound; take a smaller gamma_B"
+                "gamma_B = {} is not below 1/(2(a+1)) = {end:.6}: the untied floor may fall as fast as the loop's bound; take a smaller gamma_B",
+                plain(gamma)
             )
         };
         let many = w >= shape.r as f64;
@@ -178,11 +175,13 @@ impl GrowingBudget {
                     if many {
                         String::new()
                     } else {
-                        from_on_words(rounding)
+                        later(|n| at(n).map(enough))
                     }
                 ),
             ),
-            initialisation_from(problem, shape.r as f64, t, || from_on_words(initialised)),
+            initialisation_from(problem, shape.r as f64, t, || {
+                later(|n| at(n).map(initialised))
+            }),
         ];
         Ok(Self {
             n,
@@ -222,7 +221,7 @@ impl Widths {
             Start::BelowThresholds => (1, 1.0),
         };
         let log_en = 1.0 + log(n);
-        let budget = ceil(problem.constant("C_B") * least_b * exp(gamma * log(n)));
+        let budget = ceil(problem.constant(Constant::CB) * least_b * exp(gamma * log(n)));
         if budget > LARGEST {
             return Err(Error::Range {
                 name: "the budget B_n",
@@ -231,10 +230,11 @@ impl Widths {
             });
         }
         let b = budget as u64;
-        let q = least_q.max(ceil(problem.constant("c_q") * log_en) as u64);
+        let q = least_q.max(ceil(problem.constant(Constant::CQ) * log_en) as u64);
         let shape = problem.widest(q, b)?;
-        let ell =
-            log(problem.constant("C_6")) + log(shape.q as f64 + 1.0) + log(shape.r as f64 + 1.0);
+        let ell = log(problem.constant(Constant::C6))
+            + log(shape.q as f64 + 1.0)
+            + log(shape.r as f64 + 1.0);
         let w = exp((log(n) + a * log(log_en) - log(shape.q as f64 * ell)) / (a + 1.0));
         Ok(Self { b, shape, ell, w })
     }
@@ -244,7 +244,11 @@ impl Widths {
     }
 }
 
-fn size_check(n: f64) -> Check {
+/// Whether the risk bounds are about this sample size.
+///
+/// # Reference
+/// Theorem 4.1, `n >= 2`.
+pub fn size_check(n: f64) -> Check {
     let words = if n >= 2.0 {
         format!("n = {n} >= 2")
     } else {
@@ -253,7 +257,11 @@ fn size_check(n: f64) -> Check {
     Check::new("sample size", n >= 2.0, words)
 }
 
-fn admissible(problem: &Problem, thresholds: &Thresholds, shape: LoopShape) -> Check {
+/// Whether a shape is one that the constructions need.
+///
+/// # Reference
+/// Theorem 3.3: `q >= q_0`, `r >= r_0`; see [`Thresholds`].
+pub fn admissible(problem: &Problem, thresholds: &Thresholds, shape: LoopShape) -> Check {
     let Thresholds { q, r, .. } = *thresholds;
     let holds = shape.q >= q && shape.r >= r;
     let words = if holds {
@@ -262,9 +270,9 @@ fn admissible(problem: &Problem, thresholds: &Thresholds, shape: LoopShape) -> C
             shape.q, shape.r
         )
     } else {
-        let smallest = match problem.shape(q, r) {
-            Ok(least) => format!("the smallest admissible budget is {}", least.count),
-            Err(_) => "the smallest admissible budget is beyond 10^18".to_string(),
+        let smallest = match smallest_budget(problem, thresholds) {
+            Some(least) => format!("the smallest admissible budget is {least}"),
+            None => "the smallest admissible budget is beyond 10^18".to_string(),
         };
         format!(
             "the construction needs q >= q_0 = {q} and r >= r_0 = {r}, and the shape is q = {}, r = {}; {smallest}, and below it the formulas extrapolate",
@@ -272,6 +280,18 @@ fn admissible(problem: &Problem, thresholds: &Thresholds, shape: LoopShape) -> C
         )
     };
     Check::new("admissible widths", holds, words)
+}
+
+/// The smallest budget under which the construction fits, if it is at most `10^18`.
+///
+/// # Formula
+#[doc = loopfit_tex::tex!(r"B_L^j(q_0^j, r_0^j)")]
+///
+/// # Reference
+/// Theorem 3.3 and Table 1.
+pub fn smallest_budget(problem: &Problem, thresholds: &Thresholds) -> Option<u64> {
+    let least = problem.shape(thresholds.q, thresholds.r).ok()?;
+    Some(least.count)
 }
 
 /// Whether the initialisation term may be left out.
@@ -287,12 +307,36 @@ pub fn initialisation_holds(problem: &Problem, r: f64, t: f64) -> bool {
 
 fn initialisation_need(problem: &Problem, r: f64, t: f64) -> f64 {
     let log_ert = 1.0 + log(r) + log(t);
-    problem.constant("C_init") * log_ert.powi(problem.h_0() as i32)
+    problem.constant(Constant::CInit) * log_ert.powi(problem.h_0() as i32)
 }
 
-/// [`initialisation_holds`] in words.
-pub fn initialisation(problem: &Problem, r: f64, t: f64) -> Check {
-    initialisation_from(problem, r, t, String::new)
+/// [`initialisation_holds`] in words, under a name.
+///
+/// # Reference
+/// Theorem 3.3.
+pub fn initialisation(name: &'static str, problem: &Problem, r: f64, t: f64) -> Check {
+    Check {
+        name,
+        ..initialisation_from(problem, r, t, String::new)
+    }
+}
+
+/// Whether the fit is as exact as the budget-iteration bound asks for.
+///
+/// # Reference
+/// Theorem 4.1: equation (15) asks for `epsilon_n <= 1/n`, (14) has a term for it.
+pub fn tolerance(tolerance: f64, n: f64) -> Check {
+    let holds = tolerance * n <= 1.0 + 1e-12;
+    let sign = if holds { "<=" } else { ">" };
+    Check::new(
+        "tolerance, (15)",
+        holds,
+        format!(
+            "epsilon_n = {} {sign} 1/n = {}",
+            plain(tolerance),
+            plain(1.0 / n)
+        ),
+    )
 }
 
 fn initialisation_from(problem: &Problem, r: f64, t: f64, more: impl FnOnce() -> String) -> Check {
@@ -313,21 +357,23 @@ fn initialisation_from(problem: &Problem, r: f64, t: f64, more: impl FnOnce() ->
     )
 }
 
-/// The smallest power of two from which on something holds up to 10^18, if it does there.
-fn from_on(holds: impl Fn(f64) -> bool) -> Option<f64> {
-    let mut from = None;
-    let mut n = (1u64 << 59) as f64;
-    while n >= 1.0 && holds(n) {
-        from = Some(n);
-        n /= 2.0;
-    }
-    from
-}
-
-fn from_on_words(from: Option<f64>) -> String {
-    match from {
-        Some(n) => format!("; it holds from n = {n} on"),
-        None => "; it does not hold up to n = 10^18".to_string(),
+/// At which larger sample sizes something holds, in words; `holds` is nothing where there is no schedule.
+fn later(holds: impl Fn(f64) -> Option<bool>) -> String {
+    let powers = (0..=59).rev().map(|power| (1u64 << power) as f64);
+    let mut known = std::iter::once(LARGEST)
+        .chain(powers)
+        .filter_map(|n| Some((n, holds(n)?)));
+    match known.next() {
+        Some((largest, true)) => {
+            let last = known.take_while(|(_, holds)| *holds).last();
+            let first = last.map_or(largest, |(n, _)| n);
+            format!(
+                "; it holds at the powers of two from n = {first} to {}",
+                plain(largest)
+            )
+        }
+        Some((largest, false)) => format!("; it does not hold at n = {} either", plain(largest)),
+        None => String::new(),
     }
 }
 
@@ -429,7 +475,7 @@ mod tests {
             prop_assert_eq!(verdict("initialisation condition"), t >= need);
         }
 
-        /// "It holds from n on" is true where it is said.
+        /// "It holds at the powers of two from n" is true where it is said.
         #[test]
         fn the_named_n_is_enough(d in 1usize..4, s in 0.25f64..2.0, transformer: bool) {
             let (problem, thresholds) = problem(d, s, transformer);
@@ -437,8 +483,9 @@ mod tests {
             let first = FixedBudget::new(&problem, &thresholds, shape, 2.0).unwrap();
             let words = &first.checks[2].sentence;
             if let Some((_, from)) = words.split_once("from n = ") {
-                let from: f64 = from.trim_end_matches(" on").parse().unwrap();
-                for factor in [1.0, 2.0, 3.0, 1000.0] {
+                let (from, _) = from.split_once(" to ").unwrap();
+                let from: f64 = from.parse().unwrap();
+                for factor in [1.0, 2.0, 4.0, 1024.0] {
                     let later = FixedBudget::new(&problem, &thresholds, shape, from * factor).unwrap();
                     prop_assert!(later.checks[2].holds, "{} {:?}", from, later);
                 }

@@ -65,7 +65,8 @@ struct ConstantArguments {
 }
 
 impl ConstantArguments {
-    fn constants(&self) -> Result<Constants> {
+    /// The values, for an answer that depends on some of them.
+    fn constants(&self, used: &[Constant]) -> Result<Constants> {
         let mut constants = Constants::default();
         for text in &self.set {
             let parsed = text
@@ -76,9 +77,14 @@ impl ConstantArguments {
                     "--set {text} is not of the form NAME=VALUE: write e.g. --set c_U=0.1"
                 )));
             };
-            constants
-                .set(name, value)
-                .map_err(|error| usage(error.to_string()))?;
+            let constant = constants.set(name, value).map_err(as_usage)?;
+            if !used.contains(&constant) {
+                let names: Vec<&str> = used.iter().map(|c| c.name()).collect();
+                return Err(usage(format!(
+                    "this answer does not depend on {name}: leave it out, or set one of {}",
+                    names.join(", ")
+                )));
+            }
         }
         Ok(constants)
     }
@@ -102,15 +108,15 @@ struct ProblemArguments {
 }
 
 impl ProblemArguments {
-    /// The problem, and the thresholds of the construction for it.
-    fn get(&self) -> Result<(Problem, Thresholds)> {
+    /// The problem, and the thresholds of the construction for it; the answer depends on `used`.
+    fn get(&self, used: &[Constant]) -> Result<(Problem, Thresholds)> {
         let smoothness = self.smoothness.get()?;
         HolderClass::new(smoothness, self.bound).map_err(|error| usage(error.to_string()))?;
-        let architecture = self.tokens.of(&self.arch)?.at(smoothness.d())?;
+        let architecture = architecture(&self.arch, &self.tokens, smoothness.d())?;
         let thresholds =
             Thresholds::new(smoothness, &architecture, self.bound, LAYER_NORM_STABILISER)
                 .map_err(as_usage)?;
-        let constants = self.constants.constants()?;
+        let constants = self.constants.constants(used)?;
         Ok((
             Problem::new(smoothness, architecture, constants),
             thresholds,
@@ -119,18 +125,48 @@ impl ProblemArguments {
 
     /// `residual FFN, d = 2, s = 1`.
     fn words(&self, problem: &Problem) -> String {
-        let name = match problem.architecture() {
-            Architecture::Ffn => "residual FFN".to_string(),
-            Architecture::Transformer { partition } => {
-                format!(
-                    "post-LN Transformer with N = {} tokens",
-                    partition.len() + CONSTANT_TOKENS
-                )
-            }
-        };
         let smoothness = problem.smoothness();
-        format!("{name}, d = {}, s = {}", smoothness.d(), smoothness.s())
+        let (d, s) = (smoothness.d(), number::shortest(smoothness.s()));
+        format!(
+            "{}, d = {d}, s = {s}",
+            architecture_words(problem.architecture())
+        )
     }
+}
+
+/// An architecture from the command line alone.
+fn architecture(key: &str, tokens: &TokensArgument, d: usize) -> Result<Architecture> {
+    let choice = tokens.of(key)?;
+    choice.at(d).map_err(|error| usage(error.to_string()))
+}
+
+fn architecture_words(architecture: &Architecture) -> String {
+    match tokens_of(architecture) {
+        None => "residual FFN".to_string(),
+        Some(n) => format!("post-LN Transformer with N = {n} tokens"),
+    }
+}
+
+/// The number N of all tokens, of a Transformer.
+fn tokens_of(architecture: &Architecture) -> Option<usize> {
+    match architecture {
+        Architecture::Ffn => None,
+        Architecture::Transformer { partition } => Some(partition.len() + CONSTANT_TOKENS),
+    }
+}
+
+/// What every answer about a problem has in its object.
+fn problem_json(problem: &Problem, key: &str) -> Map<String, Value> {
+    let smoothness = problem.smoothness();
+    let mut object = Map::new();
+    object.insert("arch".into(), json!(key));
+    if let Some(n) = tokens_of(problem.architecture()) {
+        object.insert("N".into(), json!(n));
+    }
+    object.insert("d".into(), json!(smoothness.d()));
+    object.insert("s".into(), json!(smoothness.s()));
+    object.insert("a".into(), json!(smoothness.a()));
+    object
 }
 
 /// The shape of a loop: widths, or a budget and the widest block under it.
@@ -233,13 +269,13 @@ impl Sheet {
         }
     }
 
-    /// Which constants are open, with the values they were given here.
-    fn constants(&mut self, constants: &[Constant]) {
+    /// Which constants are open, with the values they have here.
+    fn constants(&mut self, values: &Constants, used: &[Constant]) {
         self.text +=
             "\nConstants that the theorem leaves open (change them with --set NAME=VALUE)\n";
-        for c in constants {
-            let value = number::shortest(c.value);
-            self.text += &format!("  {} = {value}: {}\n", c.name, c.meaning);
+        for constant in used {
+            let value = number::shortest(values.value(*constant));
+            self.text += &format!("  {} = {value}: {}\n", constant.name(), constant.meaning());
         }
     }
 
@@ -258,14 +294,17 @@ fn checks_json(checks: &[Check]) -> Value {
     checks.iter().map(of).collect()
 }
 
-fn constants_json(constants: &[Constant]) -> Value {
-    let of = |c: &Constant| (c.name.to_string(), json!(c.value));
-    Value::Object(constants.iter().map(of).collect())
+fn constants_json(values: &Constants, used: &[Constant]) -> Value {
+    let of = |c: &Constant| (c.name().to_string(), json!(values.value(*c)));
+    Value::Object(used.iter().map(of).collect())
 }
 
 /// A number and its logarithm under two keys, the number as null where no float holds it.
 fn insert_log(object: &mut Map<String, Value>, key: &str, number: LogNumber) {
-    let value = number.value();
+    // Fifteen digits: the last ones are rounding of the logarithm.
+    let value: f64 = format!("{:.14e}", number.value())
+        .parse()
+        .unwrap_or(f64::NAN);
     let representable = value.is_finite() && (value > 0.0 || number == LogNumber::ZERO);
     object.insert(
         key.into(),

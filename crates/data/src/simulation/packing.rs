@@ -119,7 +119,7 @@ impl FromStr for PackingTarget {
         let [s, h, delta] = [given(1)?, given(2)?, given(3)?];
         let [s, h, delta] = [(1, s), (2, h), (3, delta)].map(|(at, v)| parsed(at, v, "a number"));
         let class = HolderClass::new(Smoothness::new(d, s?)?, h?)?;
-        let member = values[4].map(|v| parsed(4, v, "a whole number from 0 on"));
+        let member = values[4].map(|v| parsed(4, v, "a whole number from 0 to 2^64 - 1"));
         let mut target = Self::of(&Packing::new(class, delta?)?, member.transpose()?)?;
         if let Some(value) = values[5] {
             let needed = "a finite number that is not negative";

@@ -4,7 +4,7 @@ mod sweep;
 
 use super::{
     ProblemArguments, ShapeArguments, Sheet, checks_json, constants_json, digits, insert_log,
-    log_digits, whole,
+    log_digits, problem_json, whole,
 };
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
@@ -12,13 +12,13 @@ use anyhow::Result;
 use loopfit_numerics::log_number::LogNumber;
 use loopfit_report::{Align, Table, number};
 use loopfit_theory::bound::{self, Form, Iterations, Terms};
-use loopfit_theory::{Check, Constant, FixedBudget, LoopShape, Problem, Thresholds, schedule};
+use loopfit_theory::{Check, Constant, LoopShape, Problem, Thresholds, schedule};
 use serde_json::{Map, Value, json};
 use std::str::FromStr;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 1\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 2 --budget 128 --iterations best\n  loopfit theory bound --dim 2 --smoothness 1 --budget 1e6 --over n --from 1e3 --to 1e18 --plot bound.svg\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --over B --from 1e3 --to 1e9\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --budget 1e6 --over T --form budget-iteration --json"
+    after_help = "Examples:\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 1\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 2 --budget 128 --iterations best\n  loopfit theory bound --dim 2 --smoothness 1 --budget 1e6 --over n --from 1e3 --to 1e18 --plot bound.svg\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --over B --from 1e3 --to 1e9\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --budget 1e6 --over T --form budget-iteration --json\n\nHypotheses that fail are said and are no error: the exit code is 0."
 )]
 pub(crate) struct Arguments {
     /// The sample size; not needed with --over n.
@@ -29,13 +29,20 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     shape: ShapeArguments,
     /// Iterations T: a number, `schedule` for T_n of Theorem 4.4, or `best` for those that minimise the bound.
-    #[arg(long, value_name = "T", default_value = "schedule")]
-    iterations: IterationsName,
+    /// `schedule` by default.
+    #[arg(long, value_name = "T")]
+    iterations: Option<IterationsName>,
     /// Tolerance epsilon_n of the fit in the average log-likelihood; 1/n by default.
     #[arg(long, value_name = "E")]
     tolerance: Option<f64>,
     #[command(flatten)]
     sweep: sweep::SweepArguments,
+}
+
+impl Arguments {
+    fn iterations(&self) -> Iterations {
+        self.iterations.map_or(Iterations::Schedule, |name| name.0)
+    }
 }
 
 /// `--iterations`.
@@ -69,7 +76,7 @@ const FORMS: [(Form, &str, &str); 2] = [
 ];
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    let (problem, thresholds) = a.problem.get()?;
+    let (problem, thresholds) = a.problem.get(&Constant::OF_BOUNDS)?;
     if let Some(over) = a.sweep.over {
         return sweep::run(a, over, &problem, &thresholds, global);
     }
@@ -77,13 +84,14 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let tolerance = a.tolerance.unwrap_or(1.0 / n);
     if !(tolerance >= 0.0 && tolerance.is_finite()) {
         return Err(usage(format!(
-            "--tolerance {tolerance} is no tolerance: give a number of at least 0"
+            "--tolerance {} is no tolerance: give a number of at least 0",
+            number::shortest(tolerance)
         )));
     }
     let (shape, b) = a.shape.get(&problem, &thresholds)?;
     let answer = Answer::new(a, &problem, &thresholds, shape, b, n, tolerance)?;
     if global.json {
-        output::print_json(&answer.to_json())?;
+        output::print_json(&answer.to_json(&a.problem.arch))?;
     } else {
         answer.sheet(a).print()?;
     }
@@ -119,19 +127,21 @@ impl<'a> Answer<'a> {
             Form::BudgetIteration => bound::budget_iteration(problem, budget, n, t),
         };
         let forms = FORMS.map(|(form, ..)| {
-            let best = bound::best_iterations(|t| at(form, t));
-            let t = match (a.iterations.0, best) {
+            let best = bound::best(problem, form, shape, budget, n).map(|best| at(form, best.t));
+            let t = match (a.iterations(), best) {
                 (Iterations::Best, Some(best)) => best.t,
                 (other, _) => bound::with(problem, form, shape, budget, n, other).t,
             };
             (at(form, t), best)
         });
-        let t = forms[0].0.t;
-        let mut checks = FixedBudget::new(problem, thresholds, shape, n)
-            .map_err(super::as_usage)?
-            .checks;
-        checks.retain(|check| check.name != "initialisation condition");
-        checks.push(schedule::initialisation(problem, shape.r as f64, t));
+        let r = shape.r as f64;
+        let checks = vec![
+            schedule::size_check(n),
+            schedule::admissible(problem, thresholds, shape),
+            schedule::initialisation("initialisation condition, (14)", problem, r, forms[0].0.t),
+            schedule::initialisation("initialisation condition, (15)", problem, r, forms[1].0.t),
+            schedule::tolerance(tolerance, n),
+        ];
         Ok(Self {
             problem,
             shape,
@@ -144,19 +154,10 @@ impl<'a> Answer<'a> {
         })
     }
 
-    fn constants(&self) -> Vec<Constant> {
-        let names = ["C", "C_app", "c", "C_init", "C_est", "C_6", "c_U", "c_min"];
-        self.problem.constants().of(&names)
-    }
-
-    fn to_json(&self) -> Value {
-        let smoothness = self.problem.smoothness();
-        let mut object = Map::new();
+    fn to_json(&self, key: &str) -> Value {
+        let mut object = problem_json(self.problem, key);
         for (key, value) in [
             ("n", json!(self.n as u64)),
-            ("d", json!(smoothness.d())),
-            ("s", json!(smoothness.s())),
-            ("a", json!(smoothness.a())),
             ("q", json!(self.shape.q)),
             ("r", json!(self.shape.r)),
             ("B_L", json!(self.shape.count)),
@@ -186,7 +187,10 @@ impl<'a> Answer<'a> {
             .minimax(self.n, self.problem.constants());
         insert_log(&mut object, "minimax", minimax);
         object.insert("checks".into(), checks_json(&self.checks));
-        object.insert("constants".into(), constants_json(&self.constants()));
+        object.insert(
+            "constants".into(),
+            constants_json(self.problem.constants(), &Constant::OF_BOUNDS),
+        );
         Value::Object(object)
     }
 
@@ -269,14 +273,14 @@ impl<'a> Answer<'a> {
                 None => "at no n up to 10^299".to_string(),
             };
             sheet.note(&format!(
-                "At T_n the {name} bound lies below the untied floor {words}."
+                "At T_n, with epsilon_n = 1/n, the {name} bound lies below the untied floor {words}."
             ));
         }
         if self.forms.iter().all(|form| form.1.is_none()) {
             sheet.note("At this n and shape the estimation term is above one for every T: the bounds say nothing yet.");
         }
         sheet.checks(&self.checks);
-        sheet.constants(&self.constants());
+        sheet.constants(self.problem.constants(), &Constant::OF_BOUNDS);
         sheet
     }
 }

@@ -9,7 +9,7 @@ use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
 use clap::ValueEnum;
-use function::{Function, FunctionName};
+use function::{Domain, Function, FunctionName, Interval};
 use loopfit_numerics::log_number::LogNumber;
 use loopfit_report::{Align, Table, number};
 use loopfit_theory::{
@@ -83,15 +83,15 @@ enum MethodName {
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let [first, second] = [&a.first, &a.second].map(|name| Function::load(name, a.seed));
     let (first, second) = (first?, second?);
-    function::check_pair(a.likelihood, &first, &second)?;
+    let domain = function::domain(a.likelihood, &first, &second)?;
     let model = a.model(&first, &second)?;
     let integration = a.integration(first.d()).map_err(as_usage)?;
     let distances = on_threads(global, || {
         Distances::between(
             model,
             integration,
-            |points| first.index(points),
-            |points| second.index(points),
+            |points| first.index(points, &domain),
+            |points| second.index(points, &domain),
         )
     })??;
     let calibration = distances.calibration(a.bound).map_err(as_usage)?;
@@ -104,10 +104,12 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         }
     }
     if global.json {
-        output::print_json(&a.to_json(&distances, &calibration, &checks))?;
+        output::print_json(&a.to_json(&domain, &distances, &calibration, &checks))?;
     } else {
         let title = format!("Distances between {} and {}", first.name(), second.name());
-        a.sheet(&title, &distances, &calibration, &checks).print()?;
+        let mut sheet = a.sheet(&title, &distances, &calibration, &checks);
+        sheet.note(&a.where_uniform(&domain));
+        sheet.print()?;
     }
     Ok(if checks.iter().all(|check| check.holds) {
         Exit::Done
@@ -259,7 +261,30 @@ impl Arguments {
         sheet
     }
 
-    fn to_json(&self, distances: &Distances, calibration: &Calibration, checks: &[Check]) -> Value {
+    /// Where the inputs are uniform, in a sentence.
+    fn where_uniform(&self, domain: &Domain) -> String {
+        if domain.is_unit_cube() {
+            return "Inputs are uniform on the unit cube.".to_string();
+        }
+        let interval = |input: &Interval| {
+            let [low, high] = [input.low, input.low + input.width].map(digits);
+            format!("{} in [{low}, {high}]", input.name)
+        };
+        let intervals: Vec<String> = domain.inputs.iter().map(interval).collect();
+        let why = match self.likelihood {
+            LikelihoodName::Energy => "the box of the densities",
+            _ => "the box with the mean and the standard deviations of A's training rows",
+        };
+        format!("Inputs are uniform on {why}: {}.", intervals.join(", "))
+    }
+
+    fn to_json(
+        &self,
+        domain: &Domain,
+        distances: &Distances,
+        calibration: &Calibration,
+        checks: &[Check],
+    ) -> Value {
         let plain = |e: Estimate| json!({ "value": e.value, "error": e.error });
         let integration = distances.integration;
         let mut rho = Map::new();
@@ -270,6 +295,8 @@ impl Arguments {
         set("A", json!(self.first.text()));
         set("B", json!(self.second.text()));
         set("d", json!(integration.d()));
+        let interval = |input: &Interval| json!({ "input": input.name, "low": input.low, "high": input.low + input.width });
+        set("box", domain.inputs.iter().map(interval).collect());
         set("m", json!(self.likelihood.name()));
         match distances.model {
             LikelihoodModel::Gaussian(l) => set("sigma", json!(l.sigma())),

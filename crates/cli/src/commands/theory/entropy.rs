@@ -1,8 +1,8 @@
 //! `loopfit theory entropy`.
 
 use super::{
-    ConstantArguments, ShapeArguments, Sheet, as_usage, constants_json, digits, insert_log,
-    log_digits, whole,
+    ConstantArguments, Sheet, architecture, architecture_words, as_usage, constants_json, digits,
+    insert_log, log_digits, tokens_of, whole,
 };
 use crate::architecture::TokensArgument;
 use crate::data::count;
@@ -16,11 +16,9 @@ use loopfit_model::reference::LAYER_NORM_STABILISER;
 use loopfit_numerics::log_number::LogNumber;
 use loopfit_report::{Align, Table, number};
 use loopfit_theory::bound::sensitivity_exponent;
-use loopfit_theory::entropy::{CriticalRadius, ParameterClass, UntiedUnion};
+use loopfit_theory::entropy::{CriticalRadius, LARGEST_UNION, ParameterClass, UntiedUnion};
 use loopfit_theory::floor::{Floor, explicit_floor};
-use loopfit_theory::{
-    Calibration, Constant, LikelihoodModel, LoopShape, Problem, Sensitivity, Thresholds,
-};
+use loopfit_theory::{Calibration, Constant, LikelihoodModel, LoopShape, Problem, Sensitivity};
 use serde_json::{Map, Value, json};
 
 #[derive(clap::Args)]
@@ -31,8 +29,16 @@ pub(crate) struct Arguments {
     /// Number of inputs d.
     #[arg(long, value_name = "d", value_parser = count)]
     dim: usize,
-    #[command(flatten)]
-    shape: ShapeArguments,
+    /// The cap B: the loop has the largest hidden width that it allows, and all untied networks under the cap
+    /// are considered beside it.
+    #[arg(long, value_name = "B", value_parser = whole, conflicts_with = "width", required_unless_present = "width")]
+    budget: Option<u64>,
+    /// State dimension q; of a budget, by default the largest whose widest block is at least as wide.
+    #[arg(long = "q", value_name = "Q", value_parser = whole)]
+    state: Option<u64>,
+    /// Hidden width r, instead of a budget.
+    #[arg(long = "r", value_name = "R", value_parser = whole, requires = "state")]
+    width: Option<u64>,
     /// Iterations T of the loop.
     #[arg(long, value_name = "T", value_parser = whole)]
     iterations: u64,
@@ -47,7 +53,7 @@ pub(crate) struct Arguments {
     /// Stabiliser of layer normalisation.
     #[arg(long, value_name = "E", default_value_t = LAYER_NORM_STABILISER)]
     epsilon_ln: f64,
-    /// Radius of covers, and width of brackets.
+    /// Radius of covers, and width of brackets, below 1.
     #[arg(long, value_name = "E", default_value_t = 0.01)]
     epsilon: f64,
     /// Standard deviation of Gaussian noise.
@@ -86,13 +92,40 @@ impl Arguments {
         ])
     }
 
+    /// The open constants that the answer depends on.
+    fn used(&self) -> Vec<Constant> {
+        let mut used = vec![Constant::C6];
+        used.extend(
+            self.n
+                .into_iter()
+                .flat_map(|_| [Constant::C1, Constant::C2]),
+        );
+        used.extend(self.smoothness.map(|_| Constant::CUntied));
+        used
+    }
+
+    fn shape(&self, problem: &Problem) -> Result<LoopShape, loopfit_theory::Error> {
+        match (self.budget, self.state, self.width) {
+            (Some(budget), Some(q), _) => problem.widest(q, budget),
+            (Some(budget), None, _) => problem.widest(problem.square_q(budget)?, budget),
+            (None, q, r) => problem.shape(q.unwrap_or(1), r.unwrap_or(1)),
+        }
+    }
+
     fn check(&self) -> Result<()> {
+        if self.epsilon >= 1.0 {
+            return Err(usage(format!(
+                "--epsilon {} must be below 1, as in Proposition 3.2",
+                number::shortest(self.epsilon)
+            )));
+        }
         for (option, value) in [
             ("--parameter-bound", self.parameter_bound),
             ("--epsilon-ln", self.epsilon_ln),
             ("--epsilon", self.epsilon),
         ] {
             if !(value > 0.0 && value.is_finite()) {
+                let value = number::shortest(value);
                 return Err(usage(format!("{option} {value} must be a positive number")));
             }
         }
@@ -102,18 +135,11 @@ impl Arguments {
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     a.check()?;
-    // Without a smoothness nothing below depends on it.
+    // The smoothness enters the untied floor alone, which needs one.
     let smoothness = Smoothness::new(a.dim, a.smoothness.unwrap_or(1.0)).map_err(in_usage)?;
-    let architecture = a.tokens.of(&a.arch)?.at(a.dim)?;
-    let thresholds =
-        Thresholds::new(smoothness, &architecture, a.bound, a.epsilon_ln).map_err(as_usage)?;
-    let problem = Problem::new(smoothness, architecture, a.constants.constants()?);
-    if a.shape.budget.is_none() && a.shape.width.is_none() {
-        return Err(usage(
-            "which class? give --budget B, or widths as --q Q --r R".to_string(),
-        ));
-    }
-    let (shape, _) = a.shape.get(&problem, &thresholds)?;
+    let architecture = architecture(&a.arch, &a.tokens, a.dim)?;
+    let problem = Problem::new(smoothness, architecture, a.constants.constants(&a.used())?);
+    let shape = a.shape(&problem).map_err(as_usage)?;
     let answer = Answer::new(a, &problem, shape)?;
     if global.json {
         output::print_json(&answer.to_json(a))?;
@@ -156,7 +182,9 @@ impl<'a> Answer<'a> {
         let sensitivity = Sensitivity::new(architecture, a.dim, shape.q, shape.r, m, stabiliser);
         let gamma = sensitivity.gamma(t);
         let class = ParameterClass::new(shape.count, m, gamma);
-        let union = match a.shape.budget {
+        let union = match a.budget {
+            // The loop's own entropy needs no enumeration.
+            Some(b) if b > LARGEST_UNION as u64 && a.smoothness.is_none() => None,
             None => None,
             Some(b) => {
                 let budget = Budget::new(b as usize, architecture.clone(), a.dim, 1)
@@ -202,12 +230,12 @@ impl<'a> Answer<'a> {
         })
     }
 
-    fn constants(&self) -> Vec<Constant> {
-        self.problem.constants().of(&["C_6", "C_1", "C_2", "c_U"])
-    }
-
     fn to_json(&self, a: &Arguments) -> Value {
         let mut object = Map::new();
+        object.insert("arch".into(), json!(a.arch));
+        if let Some(n) = tokens_of(self.problem.architecture()) {
+            object.insert("N".into(), json!(n));
+        }
         for (key, value) in [
             ("d", json!(a.dim)),
             ("q", json!(self.shape.q)),
@@ -237,20 +265,32 @@ impl<'a> Answer<'a> {
             .iter()
             .map(|laws| (laws.name.to_string(), laws.to_json()));
         object.insert("laws".into(), Value::Object(laws.collect()));
-        object.insert("constants".into(), constants_json(&self.constants()));
+        object.insert(
+            "constants".into(),
+            constants_json(self.problem.constants(), &a.used()),
+        );
         Value::Object(object)
     }
 
     fn sheet(&self, a: &Arguments) -> Sheet {
         let mut sheet = Sheet::new(
             &format!(
-                "Entropy of a loop class: q = {}, r = {}, T = {}, coefficients in [-{m}, {m}]",
+                "Entropy of a loop class: {}, d = {}, q = {}, r = {}, T = {}, coefficients in [-{m}, {m}]",
+                architecture_words(self.problem.architecture()),
+                a.dim,
                 self.shape.q,
                 self.shape.r,
                 number::integer(a.iterations),
-                m = a.parameter_bound
+                m = number::shortest(a.parameter_bound)
             ),
-            "Lemma C.4 and equations (S11), (S12); Proposition 3.4; sensitivity, covers and brackets have explicit constants",
+            match self.sensitivity {
+                Sensitivity::Transformer(_) => {
+                    "Lemma C.4, equations (S11), (S12), Proposition 3.4; sensitivity, covers and brackets have explicit constants"
+                }
+                Sensitivity::Ffn(_) => {
+                    "Equations (S11), (S12), Proposition 3.4, with explicit constants; those of the FFN's sensitivity are our own, derived as in Lemma C.4"
+                }
+            },
         );
         sheet.values([
             ("P", number::integer(self.shape.count), "coefficients"),
@@ -291,7 +331,13 @@ impl<'a> Answer<'a> {
                 number::integer(*triples)
             ));
         }
-        if let (Some(b), Some(_)) = (a.shape.budget, a.smoothness) {
+        if let (None, Some(_)) = (self.untied, a.budget) {
+            sheet.note(&format!(
+                "Untied networks are enumerated up to a budget of {}.",
+                number::integer(LARGEST_UNION as u64)
+            ));
+        }
+        if let (Some(b), Some(_)) = (a.budget, a.smoothness) {
             let order = self
                 .problem
                 .rates()
@@ -301,7 +347,7 @@ impl<'a> Answer<'a> {
                 log_digits(order)
             ));
         }
-        sheet.constants(&self.constants());
+        sheet.constants(self.problem.constants(), &a.used());
         sheet
     }
 
@@ -326,7 +372,10 @@ impl<'a> Answer<'a> {
         }
         let caption = format!(
             "Laws with Hellinger brackets of width and covers of radius {}; H = {}, sigma = {}, tau = {}",
-            a.epsilon, a.bound, a.sigma, a.tau
+            number::shortest(a.epsilon),
+            number::shortest(a.bound),
+            number::shortest(a.sigma),
+            number::shortest(a.tau)
         );
         (caption, table)
     }
@@ -352,8 +401,8 @@ impl Laws {
         if let Some(floor) = &self.floor {
             insert_log(&mut object, "untied_floor", floor.risk());
             insert_log(&mut object, "delta", floor.delta);
-            object.insert("log_M".into(), json!(floor.log_packing.value()));
-            object.insert("log_N".into(), json!(floor.log_cover.value()));
+            object.insert("log_M_at_delta".into(), json!(floor.log_packing.value()));
+            object.insert("log_N_at_delta".into(), json!(floor.log_cover.value()));
         }
         Value::Object(object)
     }

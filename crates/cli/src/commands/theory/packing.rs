@@ -191,7 +191,7 @@ fn print_text(packing: &Packing, checks: &[Check], [member, drawn]: &[String; 2]
     sheet.verdicts("Verdicts", checks);
     sheet.note(&format!(
         "To learn a function of it, give as DATA one by its number (0 to 2^{} - 1; 0 is zero)\n  {member}\nor one drawn by --seed\n  {drawn}\nand add noise=SD for another noise than 0.02.",
-        code.bits()
+        code.bits().min(64)
     ));
     sheet.print()
 }

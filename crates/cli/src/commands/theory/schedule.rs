@@ -1,18 +1,21 @@
 //! `loopfit theory schedule`.
 
 use super::{
-    ProblemArguments, ShapeArguments, Sheet, as_usage, checks_json, constants_json, digits, whole,
+    ProblemArguments, ShapeArguments, Sheet, as_usage, checks_json, constants_json, digits,
+    insert_log, log_digits, problem_json, whole,
 };
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
+use loopfit_numerics::log_number::LogNumber;
 use loopfit_report::number;
-use loopfit_theory::{Check, FixedBudget, GrowingBudget, Problem, Start, Thresholds};
-use serde_json::{Value, json};
+use loopfit_theory::bound::{self, Terms};
+use loopfit_theory::{Check, Constant, FixedBudget, GrowingBudget, Problem, Start, Thresholds};
+use serde_json::{Map, Value, json};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit theory schedule --n 1e6 --dim 2 --smoothness 1\n  loopfit theory schedule --n 4096 --dim 2 --smoothness 2 --budget 128\n  loopfit theory schedule --n 1e9 --dim 2 --smoothness 1 --gamma 0.1 --arch transformer\n  loopfit theory schedule --n 1e6 --dim 2 --smoothness 1 --gamma 0.2 --below-thresholds --set C_B=64"
+    after_help = "Examples:\n  loopfit theory schedule --n 1e6 --dim 2 --smoothness 1\n  loopfit theory schedule --n 4096 --dim 2 --smoothness 2 --budget 128\n  loopfit theory schedule --n 1e9 --dim 2 --smoothness 1 --gamma 0.1 --arch transformer\n  loopfit theory schedule --n 1e6 --dim 2 --smoothness 1 --gamma 0.2 --below-thresholds --set C_B=64\n\nHypotheses that fail are said and are no error: the exit code is 0."
 )]
 pub(crate) struct Arguments {
     /// The sample size.
@@ -32,53 +35,38 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    let (problem, thresholds) = a.problem.get()?;
-    match a.gamma {
-        Some(gamma) => growing(a, gamma, &problem, &thresholds, global),
-        None => fixed(a, &problem, &thresholds, global),
+    let mut used = Constant::OF_BOUNDS.to_vec();
+    used.retain(|constant| *constant != Constant::CMin);
+    if a.gamma.is_some() {
+        used.extend([Constant::CB, Constant::CQ]);
     }
-}
-
-fn fixed(
-    a: &Arguments,
-    problem: &Problem,
-    thresholds: &Thresholds,
-    global: &Global,
-) -> Result<Exit> {
-    let (shape, budget) = a.shape.get(problem, thresholds)?;
-    let schedule = FixedBudget::new(problem, thresholds, shape, a.n as f64).map_err(as_usage)?;
-    let constants = problem.constants().of(&["C_init"]);
+    let (problem, thresholds) = a.problem.get(&used)?;
+    let answer = match a.gamma {
+        Some(gamma) => growing(a, gamma, &problem, &thresholds)?,
+        None => fixed(a, &problem, &thresholds)?,
+    };
     if global.json {
-        let mut object = common(problem, thresholds, &schedule.checks, a.n);
-        object["theorem"] = json!("4.4");
-        object["T_n"] = json!(schedule.t as u64);
-        object["q"] = json!(shape.q);
-        object["r"] = json!(shape.r);
-        object["B_L"] = json!(shape.count);
-        object["B"] = json!(budget);
-        object["constants"] = constants_json(&constants);
-        output::print_json(&object)?;
+        let mut object = answer.object;
+        object.insert("n".into(), json!(a.n));
+        object.insert("h_0".into(), json!(problem.h_0()));
+        object.insert("q_0".into(), json!(thresholds.q));
+        object.insert("r_0".into(), json!(thresholds.r));
+        object.insert("M_0".into(), json!(thresholds.parameter_bound));
+        object.insert("epsilon_n".into(), json!(1.0 / a.n as f64));
+        insert_log(&mut object, "bound", answer.terms.total);
+        insert_log(&mut object, "untied_floor", answer.floor);
+        insert_log(&mut object, "ratio", answer.terms.total / answer.floor);
+        object.insert("checks".into(), checks_json(&answer.checks));
+        object.insert(
+            "constants".into(),
+            constants_json(problem.constants(), &used),
+        );
+        output::print_json(&Value::Object(object))?;
         return Ok(Exit::Done);
     }
-    let mut sheet = Sheet::new(
-        &format!(
-            "Schedule at a fixed budget: {}, n = {}",
-            a.problem.words(problem),
-            number::integer(a.n)
-        ),
-        "Theorem 4.4, equation (18): T_n grows, the number of parameters does not",
-    );
-    sheet.values([
-        ("a", digits(problem.smoothness().a()), "2s/d"),
-        ("T_n", number::integer(schedule.t as u64), "iterations"),
-        ("q", number::integer(shape.q), "state dimension"),
-        ("r", number::integer(shape.r), "hidden width"),
-        (
-            "B_L",
-            number::integer(shape.count),
-            "parameters, whatever T_n",
-        ),
-        ("B", number::integer(budget), "budget"),
+    let mut sheet = Sheet::new(&answer.title, answer.source);
+    let terms = &answer.terms;
+    let more = [
         (
             "epsilon_n",
             digits(1.0 / a.n as f64),
@@ -89,8 +77,76 @@ fn fixed(
             digits(thresholds.parameter_bound),
             "smallest bound on coefficients",
         ),
-    ]);
-    finish(sheet, &schedule.checks, &constants)
+        (
+            "bound",
+            log_digits(terms.total),
+            "general risk bound (14) here",
+        ),
+        (
+            "untied floor",
+            log_digits(answer.floor),
+            "no untied network comes below (17)",
+        ),
+        (
+            "ratio",
+            log_digits(terms.total / answer.floor),
+            "bound / untied floor, which tends to zero",
+        ),
+    ];
+    sheet.values(answer.values.into_iter().chain(more));
+    sheet.checks(&answer.checks);
+    sheet.constants(problem.constants(), &used);
+    sheet.print()?;
+    Ok(Exit::Done)
+}
+
+struct Answer {
+    title: String,
+    source: &'static str,
+    values: Vec<(&'static str, String, &'static str)>,
+    checks: Vec<Check>,
+    object: Map<String, Value>,
+    terms: Terms,
+    floor: LogNumber,
+}
+
+fn fixed(a: &Arguments, problem: &Problem, thresholds: &Thresholds) -> Result<Answer> {
+    let (shape, budget) = a.shape.get(problem, thresholds)?;
+    let n = a.n as f64;
+    let schedule = FixedBudget::new(problem, thresholds, shape, n).map_err(as_usage)?;
+    let mut object = problem_json(problem, &a.problem.arch);
+    object.insert("theorem".into(), json!("4.4"));
+    object.insert("T_n".into(), json!(schedule.t as u64));
+    object.insert("q".into(), json!(shape.q));
+    object.insert("r".into(), json!(shape.r));
+    object.insert("B_L".into(), json!(shape.count));
+    object.insert("B".into(), json!(budget));
+    Ok(Answer {
+        title: format!(
+            "Schedule at a fixed budget: {}, n = {}",
+            a.problem.words(problem),
+            number::integer(a.n)
+        ),
+        source: "Theorem 4.4, equation (18): T_n grows, the number of parameters does not",
+        values: vec![
+            ("a", digits(problem.smoothness().a()), "2s/d"),
+            ("T_n", number::integer(schedule.t as u64), "iterations"),
+            ("q", number::integer(shape.q), "state dimension"),
+            ("r", number::integer(shape.r), "hidden width"),
+            (
+                "B_L",
+                number::integer(shape.count),
+                "parameters, whatever T_n",
+            ),
+            ("B", number::integer(budget), "budget"),
+        ],
+        checks: schedule.checks,
+        object,
+        terms: bound::general(problem, shape, n, schedule.t, 1.0 / n),
+        floor: problem
+            .rates()
+            .untied_floor(budget as f64, problem.constants()),
+    })
 }
 
 fn growing(
@@ -98,84 +154,56 @@ fn growing(
     gamma: f64,
     problem: &Problem,
     thresholds: &Thresholds,
-    global: &Global,
-) -> Result<Exit> {
-    let start = if a.below_thresholds {
-        Start::BelowThresholds
+) -> Result<Answer> {
+    let (start, remedy) = if a.below_thresholds {
+        (
+            Start::BelowThresholds,
+            "; or begin larger with --set C_B=...",
+        )
     } else {
-        Start::AtThresholds
+        (Start::AtThresholds, "")
     };
-    let schedule = GrowingBudget::new(problem, thresholds, start, gamma, a.n as f64)
-        .map_err(|error| usage(format!("no schedule at n = {}: {error}", a.n)))?;
+    let n = a.n as f64;
+    let schedule = GrowingBudget::new(problem, thresholds, start, gamma, n)
+        .map_err(|error| usage(format!("no schedule at n = {}: {error}{remedy}", a.n)))?;
     let shape = schedule.shape;
-    let constants = problem.constants().of(&["C_B", "c_q", "C_6", "C_init"]);
-    if global.json {
-        let mut object = common(problem, thresholds, &schedule.checks, a.n);
-        object["theorem"] = json!("4.5");
-        object["gamma_B"] = json!(gamma);
-        object["B_n"] = json!(schedule.b);
-        object["q_n"] = json!(shape.q);
-        object["r_n"] = json!(shape.r);
-        object["B_L"] = json!(shape.count);
-        object["l_n"] = json!(schedule.ell);
-        object["W_n"] = json!(schedule.w);
-        object["T_n"] = json!(schedule.t as u64);
-        object["constants"] = constants_json(&constants);
-        output::print_json(&object)?;
-        return Ok(Exit::Done);
-    }
-    let mut sheet = Sheet::new(
-        &format!(
-            "Schedule under a growing budget: {}, n = {}, gamma_B = {gamma}",
+    let mut object = problem_json(problem, &a.problem.arch);
+    object.insert("theorem".into(), json!("4.5"));
+    object.insert("gamma_B".into(), json!(gamma));
+    object.insert("B_n".into(), json!(schedule.b));
+    object.insert("q_n".into(), json!(shape.q));
+    object.insert("r_n".into(), json!(shape.r));
+    object.insert("B_L".into(), json!(shape.count));
+    object.insert("l_n".into(), json!(schedule.ell));
+    object.insert("W_n".into(), json!(schedule.w));
+    object.insert("T_n".into(), json!(schedule.t as u64));
+    Ok(Answer {
+        title: format!(
+            "Schedule under a growing budget: {}, n = {}, gamma_B = {}",
             a.problem.words(problem),
-            number::integer(a.n)
+            number::integer(a.n),
+            number::shortest(gamma)
         ),
-        "Theorem 4.5, equations (21) and (22): widths and iterations grow together",
-    );
-    sheet.values([
-        ("a", digits(problem.smoothness().a()), "2s/d"),
-        ("B_n", number::integer(schedule.b), "budget"),
-        ("q_n", number::integer(shape.q), "state dimension"),
-        (
-            "r_n",
-            number::integer(shape.r),
-            "largest hidden width under B_n",
-        ),
-        ("B_L", number::integer(shape.count), "parameters"),
-        ("l_n", digits(schedule.ell), "log(C_6 (q_n + 1)(r_n + 1))"),
-        ("W_n", digits(schedule.w), "order of r_n T_n"),
-        ("T_n", number::integer(schedule.t as u64), "iterations"),
-        (
-            "epsilon_n",
-            digits(1.0 / a.n as f64),
-            "largest tolerance of the fit, 1/n",
-        ),
-        (
-            "M_0",
-            digits(thresholds.parameter_bound),
-            "smallest bound on coefficients",
-        ),
-    ]);
-    finish(sheet, &schedule.checks, &constants)
-}
-
-/// What both schedules have in their object.
-fn common(problem: &Problem, thresholds: &Thresholds, checks: &[Check], n: u64) -> Value {
-    let smoothness = problem.smoothness();
-    json!({
-        "n": n, "d": smoothness.d(), "s": smoothness.s(), "a": smoothness.a(),
-        "h_0": problem.h_0(), "q_0": thresholds.q, "r_0": thresholds.r, "M_0": thresholds.parameter_bound,
-        "epsilon_n": 1.0 / n as f64, "checks": checks_json(checks),
+        source: "Theorem 4.5, equations (21) to (23): widths and iterations grow together",
+        values: vec![
+            ("a", digits(problem.smoothness().a()), "2s/d"),
+            ("B_n", number::integer(schedule.b), "budget"),
+            ("q_n", number::integer(shape.q), "state dimension"),
+            (
+                "r_n",
+                number::integer(shape.r),
+                "largest hidden width under B_n",
+            ),
+            ("B_L", number::integer(shape.count), "parameters"),
+            ("l_n", digits(schedule.ell), "log(C_6 (q_n + 1)(r_n + 1))"),
+            ("W_n", digits(schedule.w), "order of r_n T_n"),
+            ("T_n", number::integer(schedule.t as u64), "iterations"),
+        ],
+        checks: schedule.checks,
+        object,
+        terms: bound::general(problem, shape, n, schedule.t, 1.0 / n),
+        floor: problem
+            .rates()
+            .untied_floor(schedule.b as f64, problem.constants()),
     })
-}
-
-fn finish(
-    mut sheet: Sheet,
-    checks: &[Check],
-    constants: &[loopfit_theory::Constant],
-) -> Result<Exit> {
-    sheet.checks(checks);
-    sheet.constants(constants);
-    sheet.print()?;
-    Ok(Exit::Done)
 }

@@ -1,7 +1,9 @@
 //! The bound over many sample sizes, budgets or iteration counts: a table, and a figure.
 
 use super::{Arguments, best_json, iterations, terms_json};
-use crate::commands::theory::{Sheet, as_usage, insert_log, log_digits, whole};
+use crate::commands::theory::{
+    Sheet, as_usage, constants_json, insert_log, log_digits, problem_json, whole,
+};
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
@@ -11,7 +13,7 @@ use loopfit_report::axis::Scale;
 use loopfit_report::figure::{Curve, Curves, LevelLine, Panel, Point};
 use loopfit_report::{Align, Table, number};
 use loopfit_theory::bound::{self, Form, Iterations, Terms};
-use loopfit_theory::{LoopShape, Problem, Thresholds, schedule};
+use loopfit_theory::{Constant, LoopShape, Problem, Thresholds, schedule};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -27,10 +29,10 @@ pub(super) struct SweepArguments {
     #[arg(long, value_name = "X", value_parser = whole, requires = "over")]
     to: Option<u64>,
     /// How many rows, at equal ratios.
-    #[arg(long, value_name = "K", default_value_t = 21, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    #[arg(long, value_name = "K", default_value_t = 21, requires = "over", value_parser = clap::value_parser!(u16).range(2..=1000))]
     points: u16,
     /// Which form of the bound.
-    #[arg(long, default_value = "general")]
+    #[arg(long, default_value = "general", requires = "over")]
     form: FormName,
     /// Draw the table into an SVG file.
     #[arg(long, value_name = "FILE", requires = "over")]
@@ -48,7 +50,7 @@ impl SweepArguments {
         let ends = (self.from.unwrap_or(from), self.to.unwrap_or(to));
         if ends.0 >= ends.1 {
             return Err(usage(format!(
-                "--from {} is not below --to {}: exchange them",
+                "--from {} is not below --to {}: give a smaller --from or a larger --to",
                 ends.0, ends.1
             )));
         }
@@ -91,6 +93,8 @@ struct Row {
     x: u64,
     shape: LoopShape,
     b: u64,
+    /// Whether the construction fits the shape.
+    admissible: bool,
     /// At the iterations asked for.
     terms: Terms,
     best: Option<Terms>,
@@ -115,6 +119,25 @@ pub(super) fn run(
             over.symbol()
         )));
     }
+    if a.n.is_some() && over == Over::N {
+        return Err(usage(
+            "a table over n has its own sample sizes: leave --n out".to_string(),
+        ));
+    }
+    if a.iterations.is_some() && over == Over::T {
+        return Err(usage(
+            "a table over T has its own iterations: leave --iterations out".to_string(),
+        ));
+    }
+    if a.sweep
+        .plot
+        .as_ref()
+        .is_some_and(|path| path.extension().is_none_or(|e| e != "svg"))
+    {
+        return Err(usage(
+            "--plot writes SVG: give a file whose name ends in .svg".to_string(),
+        ));
+    }
     if a.tolerance.is_some() {
         return Err(usage(
             "a table takes epsilon_n = 1/n: leave --tolerance out".to_string(),
@@ -131,13 +154,14 @@ pub(super) fn run(
         output::check_writable(path, &[])?;
     }
     let sweep = Sweep::new(a, over, ends, problem, thresholds)?;
+    let smallest = schedule::smallest_budget(problem, thresholds);
     if let Some(path) = &a.sweep.plot {
         output::write_file(path, &sweep.figure(a).to_svg())?;
     }
     if global.json {
-        output::print_json(&sweep.to_json())?;
+        output::print_json(&sweep.to_json(a, smallest))?;
     } else {
-        sweep.sheet(a).print()?;
+        sweep.sheet(a, smallest).print()?;
     }
     Ok(Exit::Done)
 }
@@ -167,7 +191,7 @@ impl<'a> Sweep<'a> {
             Over::B => None,
             _ => Some(a.shape.get(problem, thresholds)?),
         };
-        let fixed = match a.iterations.0 {
+        let fixed = match a.iterations() {
             Iterations::Fixed(t) => t,
             _ => {
                 let middle = ((from as f64).ln() + (to as f64).ln()) / 2.0;
@@ -189,15 +213,16 @@ impl<'a> Sweep<'a> {
             let n = if over == Over::N { x } else { a.n.unwrap_or(1) } as f64;
             let asked = match over {
                 Over::T => Iterations::Fixed(x as f64),
-                Over::N | Over::B => a.iterations.0,
+                Over::N | Over::B => a.iterations(),
             };
             let with = |iterations| bound::with(problem, form, shape, b, n, iterations);
             Ok(Row {
                 x,
                 shape,
                 b: cap,
+                admissible: shape.q >= thresholds.q && shape.r >= thresholds.r,
                 terms: with(asked),
-                best: bound::best_iterations(|t| bound::at(problem, form, shape, b, n, t)),
+                best: bound::best(problem, form, shape, b, n),
                 schedule: with(Iterations::Schedule),
                 fixed: with(Iterations::Fixed(fixed)),
                 floor: problem.rates().untied_floor(b, problem.constants()),
@@ -214,7 +239,7 @@ impl<'a> Sweep<'a> {
         })
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(&self, a: &Arguments, smallest: Option<u64>) -> Value {
         let rows = self.rows.iter().map(|row| {
             let mut object = terms_json(&row.terms);
             object.insert(self.over.symbol().into(), json!(row.x));
@@ -226,15 +251,26 @@ impl<'a> Sweep<'a> {
             insert_log(&mut object, "untied_floor", row.floor);
             insert_log(&mut object, "ratio", row.terms.total / row.floor);
             insert_log(&mut object, "minimax", row.minimax);
-            insert_log(&mut object, "total_at_fixed_T", row.fixed.total);
-            insert_log(&mut object, "total_at_T_n", row.schedule.total);
+            object.insert("admissible".into(), json!(row.admissible));
+            let applies = bound::applies(self.problem, self.form, row.shape, row.terms.t);
+            object.insert("applies".into(), json!(applies));
+            if self.over == Over::N {
+                insert_log(&mut object, "total_at_fixed_T", row.fixed.total);
+                insert_log(&mut object, "total_at_T_n", row.schedule.total);
+            }
             Value::Object(object)
         });
-        let smoothness = self.problem.smoothness();
-        json!({
-            "over": self.over.symbol(), "form": self.form_name(), "a": smoothness.a(),
-            "d": smoothness.d(), "s": smoothness.s(), "rows": rows.collect::<Vec<_>>(), "fixed_T": self.fixed as u64,
-        })
+        let mut object = problem_json(self.problem, &a.problem.arch);
+        object.insert("rows".into(), rows.collect());
+        object.insert("over".into(), json!(self.over.symbol()));
+        object.insert("form".into(), json!(self.form_name()));
+        object.insert("smallest_admissible_budget".into(), json!(smallest));
+        if self.over == Over::N {
+            object.insert("fixed_T".into(), json!(self.fixed as u64));
+        }
+        let constants = constants_json(self.problem.constants(), &Constant::OF_BOUNDS);
+        object.insert("constants".into(), constants);
+        Value::Object(object)
     }
 
     fn form_name(&self) -> &'static str {
@@ -258,11 +294,11 @@ impl<'a> Sweep<'a> {
         format!("Risk bound over {}: {words}{what}", self.over.symbol())
     }
 
-    fn sheet(&self, a: &Arguments) -> Sheet {
+    fn sheet(&self, a: &Arguments, smallest: Option<u64>) -> Sheet {
         let mut sheet = Sheet::new(
             &self.title(a),
             &format!(
-                "Theorem 4.1, {}; untied floor (17); open constants as given or 1",
+                "Theorem 4.1, {}; untied floor: Proposition 4.3, equation (17)",
                 self.form_name()
             ),
         );
@@ -296,6 +332,10 @@ impl<'a> Sweep<'a> {
                 terms.total,
             ];
             cells.extend(parts.map(log_digits));
+            if !bound::applies(self.problem, self.form, row.shape, terms.t) {
+                let last = cells.len() - 1;
+                cells[last] = format!("({})", cells[last]);
+            }
             if self.over != Over::T {
                 match &row.best {
                     Some(best) => cells.extend([iterations(best.t), log_digits(best.total)]),
@@ -306,6 +346,23 @@ impl<'a> Sweep<'a> {
             table.push(cells);
         }
         sheet.table("", &table);
+        if self.form == Form::BudgetIteration {
+            sheet.note("Totals in brackets are at iterations that do not satisfy the initialisation condition, which (15) asks for.");
+        }
+        if self.rows.iter().any(|row| !row.admissible) {
+            let smallest = match smallest {
+                Some(b) => format!(
+                    "the smallest budget that holds it is {}",
+                    number::integer(b)
+                ),
+                None => "no budget up to 10^18 holds it".to_string(),
+            };
+            sheet.note(&format!(
+                "The construction of the proofs does not fit into {} of these shapes and the formulas extrapolate there; {smallest}.",
+                if self.rows.iter().any(|row| row.admissible) { "some" } else { "any" }
+            ));
+        }
+        sheet.constants(self.problem.constants(), &Constant::OF_BOUNDS);
         sheet
     }
 
@@ -367,7 +424,7 @@ impl<'a> Sweep<'a> {
         Curves {
             title: self.title(a),
             panels: vec![Panel {
-                title: format!("{}, open constants as given or 1", self.form_name()),
+                title: format!("{}, {}", self.form_name(), constants_words(self.problem)),
                 x_label: match self.over {
                     Over::N => "sample size n",
                     Over::B => "budget B",
@@ -381,6 +438,20 @@ impl<'a> Sweep<'a> {
                 levels,
             }],
         }
+    }
+}
+
+/// Which open constants are not what they are by default.
+fn constants_words(problem: &Problem) -> String {
+    let changed = Constant::OF_BOUNDS.into_iter().filter_map(|constant| {
+        let value = problem.constants().value(constant);
+        let given = value != constant.default_value();
+        given.then(|| format!("{} = {}", constant.name(), number::shortest(value)))
+    });
+    let changed: Vec<String> = changed.collect();
+    match changed.is_empty() {
+        true => "open constants at their defaults".to_string(),
+        false => changed.join(", "),
     }
 }
 

@@ -4,9 +4,11 @@ use super::LikelihoodName;
 use crate::exit::usage;
 use anyhow::{Context, Result};
 use loopfit_data::Simulation;
+use loopfit_data::Task;
 use loopfit_data::preprocess::Input;
 use loopfit_data::simulation::{SimulationError, Target};
 use loopfit_engine::FittedModel;
+use loopfit_numerics::libm::sqrt;
 use loopfit_theory::LikelihoodModel;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -106,11 +108,37 @@ impl Function {
         }
     }
 
-    /// Values at points, row-major.
-    pub(super) fn index(&self, points: &[f64]) -> Result<Vec<f64>> {
+    /// The names of the inputs.
+    fn inputs(&self) -> Vec<String> {
         match &self.kind {
-            Kind::Model(model) => model.index(points).with_context(|| self.name.clone()),
-            Kind::Simulation(simulation, target) => Ok(points
+            Kind::Model(model) => {
+                let names = model.preprocessing.inputs().iter().map(Input::name);
+                names.map(str::to_string).collect()
+            }
+            Kind::Simulation(simulation, _) => {
+                (1..=simulation.dim()).map(|k| format!("x{k}")).collect()
+            }
+        }
+    }
+
+    /// Values at points of the unit cube, row-major, whose coordinates stand for inputs of the domain.
+    pub(super) fn index(&self, points: &[f64], domain: &Domain) -> Result<Vec<f64>> {
+        let own = self.inputs();
+        let place = |name: &String| domain.inputs.iter().position(|input| input.name == *name);
+        let places: Vec<usize> = own.iter().filter_map(place).collect();
+        // The cube itself is what a density knows.
+        let density =
+            matches!(&self.kind, Kind::Model(model) if model.preprocessing.task() == Task::Density);
+        let rows = points.chunks(domain.inputs.len()).flat_map(|u| {
+            places.iter().map(move |&k| {
+                let Interval { low, width, .. } = domain.inputs[k];
+                if density { u[k] } else { low + width * u[k] }
+            })
+        });
+        let rows: Vec<f64> = rows.collect();
+        match &self.kind {
+            Kind::Model(model) => model.index(&rows).with_context(|| self.name.clone()),
+            Kind::Simulation(simulation, target) => Ok(rows
                 .chunks(simulation.dim())
                 .map(|x| target.eval(x))
                 .collect()),
@@ -164,27 +192,68 @@ impl Function {
         })
     }
 
-    /// The interval of each coordinate that the unit cube stands for, for a density.
-    fn intervals(&self) -> Vec<(f64, f64)> {
-        match &self.kind {
-            Kind::Model(model) => {
-                let of = |input: &Input| match input {
-                    Input::Unit { low, width, .. } => (*low, *width),
-                    Input::Numeric { .. } | Input::Categorical { .. } => (0.0, 1.0),
-                };
-                model.preprocessing.inputs().iter().map(of).collect()
-            }
-            Kind::Simulation(simulation, _) => vec![(0.0, 1.0); simulation.dim()],
-        }
+    /// The interval of each input that the unit cube stands for: of a density the one that it was fitted on; of inputs
+    /// that were standardised, the one on which a uniform law has the mean and the standard deviation of the training
+    /// rows; otherwise the unit interval.
+    fn intervals(&self) -> Vec<Interval> {
+        let unit = |name: String| Interval {
+            name,
+            low: 0.0,
+            width: 1.0,
+        };
+        let Kind::Model(model) = &self.kind else {
+            return self.inputs().into_iter().map(unit).collect();
+        };
+        let of = |input: &Input| match input {
+            Input::Unit {
+                name, low, width, ..
+            } => Interval {
+                name: name.clone(),
+                low: *low,
+                width: *width,
+            },
+            Input::Numeric { name, mean, sd, .. } if (*mean, *sd) != (0.0, 1.0) => Interval {
+                name: name.clone(),
+                low: mean - sd * sqrt(3.0),
+                width: sd * sqrt(12.0),
+            },
+            other => unit(other.name().to_string()),
+        };
+        model.preprocessing.inputs().iter().map(of).collect()
     }
 }
 
-/// Whether two functions can be compared under a likelihood.
-pub(super) fn check_pair(
+/// Where inputs are uniform.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Domain {
+    /// One for each coordinate of the unit cube.
+    pub(super) inputs: Vec<Interval>,
+}
+
+/// What a coordinate of the unit cube stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Interval {
+    pub(super) name: String,
+    pub(super) low: f64,
+    pub(super) width: f64,
+}
+
+impl Domain {
+    /// Whether it is the unit cube in the inputs' own units.
+    pub(super) fn is_unit_cube(&self) -> bool {
+        self.inputs
+            .iter()
+            .all(|input| (input.low, input.width) == (0.0, 1.0))
+    }
+}
+
+/// Where two functions are compared under a likelihood, if they can be: on the cube of a simulation if one of them is
+/// one, otherwise on the box of the first one's training rows.
+pub(super) fn domain(
     likelihood: LikelihoodName,
     first: &Function,
     second: &Function,
-) -> Result<()> {
+) -> Result<Domain> {
     for function in [first, second] {
         if let Some(why) = function.unsuitable(likelihood) {
             return Err(usage(why));
@@ -206,10 +275,31 @@ pub(super) fn check_pair(
             second.classes().join(", ")
         )));
     }
-    if likelihood == LikelihoodName::Energy && first.intervals() != second.intervals() {
+    let sorted = |function: &Function| {
+        let mut names = function.inputs();
+        names.sort();
+        names
+    };
+    if sorted(first) != sorted(second) {
+        return Err(usage(format!(
+            "{one} has the inputs {} and {other} {}: give two functions of the same inputs",
+            first.inputs().join(", "),
+            second.inputs().join(", ")
+        )));
+    }
+    let simulated = [first, second]
+        .into_iter()
+        .find(|function| matches!(function.kind, Kind::Simulation(..)));
+    let inputs = simulated.unwrap_or(first).intervals();
+    let place = |interval: &Interval| inputs.contains(interval);
+    if likelihood == LikelihoodName::Energy
+        && ![first, second]
+            .iter()
+            .all(|f| f.intervals().iter().all(place))
+    {
         return Err(usage(format!(
             "{one} and {other} are densities on different boxes: give two that were fitted to the same training rows, or to a simulation"
         )));
     }
-    Ok(())
+    Ok(Domain { inputs })
 }
