@@ -4,7 +4,7 @@ use crate::{Error, HolderClass};
 use loopfit_numerics::libm::{exp, pow, sqrt};
 use loopfit_numerics::quadrature::integrate;
 
-/// How steeply the bump falls. With 3 for 1 the largest radius of a packing grows two- to sixfold for
+/// How steeply the bump falls. With 3 for 1 the largest radius of a packing grows up to sevenfold for
 /// `s <= 3`, since derivatives near the edge are no longer the largest by far.
 pub const BETA: f64 = 3.0;
 /// Half the width of the bump's support `[1/2 - rho, 1/2 + rho]^d`.

@@ -74,8 +74,8 @@ impl Sensitivity {
 /// Let `m = M_par`. An input has `d` entries in `[0,1]`, so the first state is at most `Z_0 = m(d+1)`. Where the state is
 /// at most `Z`, the hidden values are at most `A = m(qZ+1)`, and a block gives at most `Z + m(rA + 1)`:
 #[doc = loopfit_tex::tex!(r"Z_{t+1} = a Z_t + g, \qquad a = 1 + qrm^2, \qquad g = rm^2 + m")]
-/// Two parameter vectors at distance `\delta`, with states at distance `e_t`: hidden values differ by at most
-/// `qm e_t + (qZ_t+1)\delta`, ReLU does not increase that, and the second map adds `rA_t\delta + \delta`:
+/// Two parameter vectors at distance `delta`, with states at distance `e_t`: hidden values differ by at most
+/// `qm e_t + (qZ_t+1) delta`, ReLU does not increase that, and the second map adds `rA_t delta + delta`:
 #[doc = loopfit_tex::tex!(r"
     e_0 \le (d+1)\delta, \qquad e_{t+1} \le a\, e_t + b_t \delta, \qquad b_t = 2rA_t + 1, \qquad
     |f - \widetilde f| \le qm\, e_T + (qZ_T + 1)\delta
