@@ -1,0 +1,32 @@
+//! The networks that the proofs construct, compiled and run exactly.
+//!
+//! A proof becomes a program, the program a block, and the block an ordinary network:
+//!
+//! - [`rational`], [`arithmetic`], [`affine`]: exact numbers, the arithmetics that a block can run
+//!   in, and affine forms;
+//! - [`program`]: finite-state programs (registers, phases, assignments with hinges, branches), which
+//!   print themselves;
+//! - [`routines`]: writing them, with the counted routines of Section D.1.3;
+//! - [`interpreter`]: running them directly, the oracle;
+//! - [`compiler`]: Lemma D.4, from a program to units;
+//! - [`block`]: a sparse residual ReLU block and running it.
+
+pub mod affine;
+pub mod arithmetic;
+pub mod block;
+pub mod compiler;
+mod error;
+pub mod interpreter;
+pub mod program;
+pub mod rational;
+pub mod routines;
+
+pub use affine::Affine;
+pub use arithmetic::{Arithmetic, BigFloat, Double, Exact, Single};
+pub use block::{Block, Coordinate, Machine, Unit};
+pub use compiler::{Compiler, Gate, Placement};
+pub use error::Error;
+pub use interpreter::Interpreter;
+pub use program::{Program, Register};
+pub use rational::Rational;
+pub use routines::{Builder, Reader};
