@@ -2,6 +2,7 @@
 //!
 //! - [`class`]: the class itself (Definition 3.1);
 //! - [`differentiable`]: functions with derivatives, exact or by finite differences;
+//! - [`taylor`]: how many ordered Taylor terms there are;
 //! - [`membership`]: whether a function is in a class, as far as sampling can tell;
 //! - [`bump`]: the smooth bump with integral zero, and the scale that puts it into a class;
 //! - [`code`]: binary codes whose words differ in an eighth of their places;
@@ -15,6 +16,7 @@ pub mod differentiable;
 mod error;
 pub mod membership;
 pub mod packing;
+pub mod taylor;
 pub mod verification;
 
 pub use bump::Bump;
@@ -24,4 +26,5 @@ pub use differentiable::{Differentiable, FiniteDifferences};
 pub use error::Error;
 pub use membership::{Membership, Sampling};
 pub use packing::{Member, Packing};
+pub use taylor::TaylorWords;
 pub use verification::Verification;

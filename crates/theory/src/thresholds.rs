@@ -1,7 +1,7 @@
 //! The widths and bounds from which on the constructions of Appendices D and E exist.
 
 use crate::Error;
-use loopfit_holder::Smoothness;
+use loopfit_holder::{Smoothness, TaylorWords};
 use loopfit_model::Architecture;
 use loopfit_model::network::CONSTANT_TOKENS;
 use loopfit_numerics::libm::sqrt;
@@ -54,7 +54,8 @@ impl Thresholds {
             d: smoothness.d(),
             s: smoothness.s(),
         };
-        let (terms, letters) = taylor_words(smoothness).ok_or_else(too_large)?;
+        let words = TaylorWords::new(smoothness.d(), smoothness.k()).ok_or_else(too_large)?;
+        let TaylorWords { terms, letters } = words;
         let d = smoothness.d() as u128;
         let part = 7 * terms + 5 * letters;
         let evaluator_r = (7 * d + part + 14) * (8 * d + 62);
@@ -92,29 +93,6 @@ impl Thresholds {
             parameter_bound,
         })
     }
-}
-
-/// `(M_Tay, V)`: how many ordered coordinate lists of length at most `k` there are, and how many
-/// letters they have together; nothing where they are too many.
-///
-/// # Formula
-/// `M_Tay = sum_{l <= k} d^l`, `V = sum_{l <= k} l d^l` (Section D.1).
-fn taylor_words(smoothness: Smoothness) -> Option<(u128, u128)> {
-    let (d, k) = (smoothness.d() as u128, smoothness.k() as u128);
-    if d == 1 {
-        let letters = k.checked_mul(k + 1)? / 2;
-        return (letters <= LARGEST_WIDTH).then_some((k + 1, letters));
-    }
-    let (mut terms, mut letters, mut power) = (1u128, 0u128, 1u128);
-    for length in 1..=k {
-        power *= d;
-        terms += power;
-        letters += length * power;
-        if letters > LARGEST_WIDTH {
-            return None;
-        }
-    }
-    Some((terms, letters))
 }
 
 #[cfg(test)]

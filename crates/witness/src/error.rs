@@ -65,4 +65,82 @@ pub enum Error {
         /// The bound.
         bound: String,
     },
+    /// There is no function without inputs.
+    #[error("the dimension d is 0: a target needs at least one input")]
+    Dimension,
+    /// A number that must be positive and is not.
+    #[error("{name} is {value}: it must be above 0")]
+    NotPositive {
+        /// Which number.
+        name: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// A resolution that is none, or too fine to be written down.
+    #[error("the resolution m is {m}: for d = {d} it must be between 1 and {largest}")]
+    Level {
+        /// What was asked for.
+        m: usize,
+        /// The number of inputs.
+        d: usize,
+        /// The largest that is built.
+        largest: usize,
+    },
+    /// Too many Taylor terms.
+    #[error("d = {d} and s = {s} need too many Taylor terms to build a network: take a smaller s")]
+    Terms {
+        /// The number of inputs.
+        d: usize,
+        /// The smoothness.
+        s: String,
+    },
+    /// More groups than cells.
+    #[error("the group exponent u is {u}: it must be at most m = {m}, where every cell is a group")]
+    Groups {
+        /// What was asked for.
+        u: usize,
+        /// The resolution.
+        m: usize,
+    },
+    /// A monomial over other inputs than the polynomial's.
+    #[error(
+        "a monomial has {found} exponents, but the polynomial has d = {d} inputs: give one for each"
+    )]
+    Exponents {
+        /// The exponents given.
+        found: usize,
+        /// The number of inputs.
+        d: usize,
+    },
+    /// A derivative that is infinite or NaN.
+    #[error("the derivative {derivative} of the target at {point} is no number")]
+    NoNumber {
+        /// The orders.
+        derivative: String,
+        /// Where.
+        point: String,
+    },
+    /// A target with other inputs than the class.
+    #[error("the target has {found} inputs, but d = {d} was asked for: take d = {found}")]
+    TargetDimension {
+        /// The target's.
+        found: usize,
+        /// What was asked for.
+        d: usize,
+    },
+    /// A target outside the class.
+    #[error(
+        "the derivative {derivative} of the target at {point} is {value}, outside [-H, H] with H = {h}: take H of at least {}",
+        value.trim_start_matches('-')
+    )]
+    OutsideClass {
+        /// The orders.
+        derivative: String,
+        /// Where.
+        point: String,
+        /// The value there.
+        value: String,
+        /// The bound.
+        h: String,
+    },
 }

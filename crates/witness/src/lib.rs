@@ -9,24 +9,34 @@
 //! - [`routines`]: writing them, with the counted routines of Section D.1.3;
 //! - [`interpreter`]: running them directly, the oracle;
 //! - [`compiler`]: Lemma D.4, from a program to units;
-//! - [`block`]: a sparse residual ReLU block and running it.
+//! - [`block`]: a sparse residual ReLU block and running it;
+//! - [`resolution`], [`target`], [`records`]: the constants of a resolution, what is approximated, and its
+//!   Taylor coefficients as scalar codes;
+//! - [`evaluator`]: the program that reads a code and evaluates the polynomial of the input's cell.
 
 pub mod affine;
 pub mod arithmetic;
 pub mod block;
 pub mod compiler;
 mod error;
+pub mod evaluator;
 pub mod interpreter;
 pub mod program;
 pub mod rational;
+pub mod records;
+pub mod resolution;
 pub mod routines;
+pub mod target;
 
 pub use affine::Affine;
 pub use arithmetic::{Arithmetic, BigFloat, Double, Exact, Single};
 pub use block::{Block, Coordinate, Machine, Unit};
 pub use compiler::{Compiler, Gate, Placement};
 pub use error::Error;
+pub use evaluator::Evaluator;
 pub use interpreter::Interpreter;
 pub use program::{Program, Register};
 pub use rational::Rational;
+pub use resolution::Resolution;
 pub use routines::{Builder, Reader};
+pub use target::{Polynomial, Target};

@@ -1,0 +1,211 @@
+//! Taylor words, cell records and the scalar codes of Section D.1.1.
+
+use crate::Error;
+use crate::rational::Rational;
+use crate::resolution::Resolution;
+use crate::target::Target;
+use dashu_int::{IBig, UBig};
+
+/// The ordered coordinate lists `W_k`, coordinates counted from zero: by length, then
+/// lexicographically.
+///
+/// # Reference
+/// Section D.1; the order is ours, the paper asks for any fixed one.
+pub fn taylor_words(d: usize, k: usize) -> Vec<Vec<usize>> {
+    let mut words = vec![vec![]];
+    let mut last = 0;
+    for _ in 0..k {
+        let longer: Vec<_> = words[last..]
+            .iter()
+            .flat_map(|word| (0..d).map(move |i| [&word[..], &[i]].concat()))
+            .collect();
+        last = words.len();
+        words.extend(longer);
+    }
+    words
+}
+
+/// A quantised coefficient.
+///
+/// # Formula
+/// ```math
+/// n_b(c) = \min\{2^b - 1, \lfloor 2^{b-1}(c+1) \rfloor\}, \qquad c \in [-1, 1]
+/// ```
+///
+/// # Reference
+/// Section D.1.1.
+pub fn quantised(c: &Rational, b: usize) -> UBig {
+    let floor = (c + Rational::ONE).scaled(b as i64 - 1).floor();
+    let largest = (IBig::ONE << b) - IBig::ONE;
+    UBig::try_from(floor.clamp(IBig::ZERO, largest)).unwrap_or(UBig::ZERO)
+}
+
+/// A scalar code of bits.
+///
+/// # Formula
+/// ```math
+/// c = \sum_{i=1}^{L} 2\beta_i 4^{-i}
+/// ```
+///
+/// # Reference
+/// (S24).
+pub fn code(bits: &[bool]) -> Rational {
+    let length = bits.len();
+    // 2 * 4^(L - i) is bit 2 (L - i) + 1 of the numerator over 4^L.
+    let mut bytes = vec![0u8; length.div_ceil(4)];
+    for (i, _) in bits.iter().enumerate().filter(|(_, bit)| **bit) {
+        let place = 2 * (length - 1 - i) + 1;
+        bytes[place / 8] |= 1 << (place % 8);
+    }
+    let numerator = IBig::from(UBig::from_le_bytes(&bytes));
+    Rational::dyadic(numerator, -2 * length as i64)
+}
+
+/// The partition of the cells into `A^d` coarse cubes, `A = 2^u`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// The number of inputs `d`.
+    d: usize,
+    /// The exponent of `K = 2^m`.
+    m: usize,
+    /// The exponent `u_grp` of `A = 2^u_grp`.
+    u: usize,
+}
+
+impl Groups {
+    /// The partition with `2^u` cubes along each axis, `u <= m`.
+    pub fn new(resolution: &Resolution, u: usize) -> Result<Self, Error> {
+        let Resolution { d, m, .. } = *resolution;
+        if u > m {
+            return Err(Error::Groups { u, m });
+        }
+        Ok(Self { d, m, u })
+    }
+
+    /// The exponent `u_grp`.
+    pub fn u(self) -> usize {
+        self.u
+    }
+
+    /// The cubes along each axis, `A`.
+    pub fn per_axis(self) -> usize {
+        1 << self.u
+    }
+
+    /// The number of groups `N_grp = A^d`.
+    pub fn count(self) -> usize {
+        1 << (self.d * self.u)
+    }
+
+    /// The records of each group, `2^{d(m - u)}`.
+    pub fn records(self) -> usize {
+        1 << (self.d * (self.m - self.u))
+    }
+
+    /// The cells of the groups in the order of `j(a) = sum_i A^{i-1} a_i`, each as the integers
+    /// `K a_j`. Inside a group the first coordinate is fastest as well.
+    pub fn cells(self) -> Vec<Vec<Vec<usize>>> {
+        let fine = 1 << (self.m - self.u);
+        let digits = |mut index: usize, base: usize| {
+            (0..self.d)
+                .map(|_| {
+                    let digit = index % base;
+                    index /= base;
+                    digit
+                })
+                .collect::<Vec<_>>()
+        };
+        let cell = |group: usize, record: usize| {
+            let (coarse, offset) = (digits(group, self.per_axis()), digits(record, fine));
+            let both = coarse.iter().zip(&offset);
+            both.map(|(a, o)| a * fine + o).collect()
+        };
+        (0..self.count())
+            .map(|group| (0..self.records()).map(|r| cell(group, r)).collect())
+            .collect()
+    }
+}
+
+/// The normalised Taylor coefficients of a cell, in the order of [`taylor_words`].
+///
+/// # Formula
+/// ```math
+/// c_{j,w} = \frac{\partial_w f_0(x_j)}{H |w|!} \in [-1, 1], \qquad x_j = a_j + (h/2) \mathbf 1
+/// ```
+///
+/// # Reference
+/// (S22).
+pub fn coefficients(
+    resolution: &Resolution,
+    words: &[Vec<usize>],
+    target: &dyn Target,
+    cell: &[usize],
+) -> Result<Vec<Rational>, Error> {
+    let half = Rational::new(1, 2u8);
+    let centre: Vec<_> = cell
+        .iter()
+        .map(|&i| (Rational::from(i as i64) + &half) * resolution.side())
+        .collect();
+    let coefficient = |word: &Vec<usize>| {
+        let mut nu = vec![0; resolution.d];
+        for &i in word {
+            nu[i] += 1;
+        }
+        let derivative = target.derivative(&nu, &centre)?;
+        if derivative.abs() > resolution.h {
+            return Err(Error::OutsideClass {
+                derivative: format!("{nu:?}"),
+                point: format!("{centre:?}"),
+                value: derivative.to_string(),
+                h: resolution.h.to_string(),
+            });
+        }
+        let lengths = 1..=word.len() as i64;
+        let scale = lengths.fold(resolution.h.clone(), |product, l| {
+            product * Rational::from(l)
+        });
+        let scale = scale.reciprocal();
+        Ok(derivative * scale.expect("H is positive"))
+    };
+    words.iter().map(coefficient).collect()
+}
+
+/// The code of each group: the records of its cells, joined.
+///
+/// # Reference
+/// Section D.1.1: location, coefficients, continuation; words from the least significant bit on.
+pub fn group_codes(
+    resolution: &Resolution,
+    groups: Groups,
+    target: &dyn Target,
+) -> Result<Vec<Rational>, Error> {
+    if target.d() != resolution.d {
+        return Err(Error::TargetDimension {
+            found: target.d(),
+            d: resolution.d,
+        });
+    }
+    let words = taylor_words(resolution.d, resolution.k);
+    let group_code = |cells: &Vec<Vec<usize>>| {
+        let mut bits = Vec::with_capacity(cells.len() * resolution.record_length());
+        for (index, cell) in cells.iter().enumerate() {
+            for &location in cell {
+                push_word(&mut bits, &UBig::from(location), resolution.m);
+            }
+            for c in coefficients(resolution, &words, target, cell)? {
+                push_word(&mut bits, &quantised(&c, resolution.b()), resolution.b());
+            }
+            bits.push(index + 1 < cells.len());
+        }
+        Ok(code(&bits))
+    };
+    groups.cells().iter().map(group_code).collect()
+}
+
+fn push_word(bits: &mut Vec<bool>, value: &UBig, length: usize) {
+    use dashu_int::ops::BitTest;
+    bits.extend((0..length).map(|t| value.bit(t)));
+}
+
+#[cfg(test)]
+mod tests;
