@@ -32,6 +32,14 @@ pub struct Unit {
     pub outputs: Vec<(Coordinate, Rational)>,
 }
 
+impl Unit {
+    /// The largest magnitude of a coefficient.
+    pub fn largest_coefficient(&self) -> Rational {
+        let outputs = self.outputs.iter().map(|(_, weight)| weight.abs());
+        outputs.fold(self.preactivation.largest_coefficient(), Rational::max)
+    }
+}
+
 /// A residual ReLU block on named coordinates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
@@ -101,14 +109,8 @@ impl Block {
 
     /// The largest magnitude of an entry.
     pub fn largest_coefficient(&self) -> Rational {
-        let of = |unit: &Unit| {
-            let outputs = unit.outputs.iter().map(|(_, w)| w.abs());
-            outputs.fold(unit.preactivation.largest_coefficient(), Rational::max)
-        };
-        self.units
-            .iter()
-            .map(of)
-            .fold(Rational::ZERO, Rational::max)
+        let units = self.units.iter().map(Unit::largest_coefficient);
+        units.fold(Rational::ZERO, Rational::max)
     }
 }
 

@@ -304,11 +304,8 @@ impl Compiler<'_> {
                 width,
             });
         }
-        let entries = units.iter().flat_map(|unit| {
-            let outputs = unit.outputs.iter().map(|(_, w)| w.abs());
-            outputs.chain([unit.preactivation.largest_coefficient()])
-        });
-        let largest = entries.fold(Rational::ZERO, Rational::max);
+        let largest = units.iter().map(Unit::largest_coefficient);
+        let largest = largest.fold(Rational::ZERO, Rational::max);
         let bound = &self.gate.lambda + self.coefficient_bound;
         if largest > bound {
             return Err(Error::Entry {

@@ -143,4 +143,52 @@ pub enum Error {
         /// The bound.
         h: String,
     },
+    /// A count or bound that does not come out as stated.
+    #[error("{name} should be {stated} by {formula}, but {built} was built")]
+    Resource {
+        /// What it is.
+        name: &'static str,
+        /// Its formula.
+        formula: &'static str,
+        /// What the formula gives.
+        stated: String,
+        /// What was counted.
+        built: String,
+    },
+    /// An input with too few or too many entries.
+    #[error("the input has {found} entries, but the network has d = {d}: give one for each")]
+    InputCount {
+        /// The entries given.
+        found: usize,
+        /// The number of inputs.
+        d: usize,
+    },
+    /// An input outside the cube.
+    #[error("the input {0} is outside [0, 1], where the target lives")]
+    OutsideCube(String),
+    /// A run that left the range of its floats.
+    #[error("the run has left the range of its floats: take an arithmetic with more bits")]
+    Overflow,
+    /// A state dimension below the threshold.
+    #[error("the state dimension q is {q}: the construction needs at least {least}")]
+    StateDimension {
+        /// What was asked for.
+        q: usize,
+        /// The threshold.
+        least: usize,
+    },
+    /// A hidden width below the threshold.
+    #[error("the hidden width r is {r}: the construction needs at least {least}")]
+    HiddenWidth {
+        /// What was asked for.
+        r: usize,
+        /// The threshold.
+        least: usize,
+    },
+    /// A network that cannot be written as a model.
+    #[error("the network is no model: {0}")]
+    Shape(String),
+    /// A golden file that cannot be understood.
+    #[error("the golden file cannot be compared: {0}")]
+    Golden(String),
 }

@@ -12,7 +12,9 @@
 //! - [`block`]: a sparse residual ReLU block and running it;
 //! - [`resolution`], [`target`], [`records`]: the constants of a resolution, what is approximated, and its
 //!   Taylor coefficients as scalar codes;
-//! - [`evaluator`]: the program that reads a code and evaluates the polynomial of the input's cell.
+//! - [`evaluator`]: the program that reads a code and evaluates the polynomial of the input's cell;
+//! - [`ffn`]: the looped residual FFN of Theorem D.1;
+//! - [`golden`]: comparing with exact values from another program.
 
 pub mod affine;
 pub mod arithmetic;
@@ -20,6 +22,8 @@ pub mod block;
 pub mod compiler;
 mod error;
 pub mod evaluator;
+pub mod ffn;
+pub mod golden;
 pub mod interpreter;
 pub mod program;
 pub mod rational;

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::rational::Rational;
 use loopfit_holder::TaylorWords;
+use loopfit_numerics::libm;
 
 /// A target class `H_d^s(H)` and a dyadic resolution `K = 2^m`, with every constant that follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,6 +207,38 @@ impl Resolution {
             + self.letters * (3 + 2 * self.j())
             + 2 * self.g()
             + 11
+    }
+
+    /// Whether `x` lies on `S_G`, the open strips of half-width `2^-G` around the grid's
+    /// hyperplanes, on which nothing but clipping bounds the error.
+    ///
+    /// # Reference
+    /// Section D.1.5.
+    pub fn is_on_strip(&self, x: &[Rational]) -> bool {
+        let half_width = Rational::power_of_two(self.m as i64 - self.g() as i64);
+        x.iter().any(|x| {
+            let place = x.scaled(self.m as i64);
+            let fraction = &place - Rational::from(place.floor());
+            fraction < half_width || Rational::ONE - fraction < half_width
+        })
+    }
+
+    /// The largest error of a constructed network at points that are off the strips.
+    ///
+    /// # Formula
+    /// ```math
+    /// |Hu(x) - f_0(x)| \le H \left( d^k h^s + M_{\rm Tay} 2^{1-b} + V 4^{-J}/2 \right)
+    /// ```
+    ///
+    /// # Reference
+    /// (S23) and (S28), added up as in (S29).
+    pub fn interior_error_bound(&self) -> f64 {
+        let power = |base: f64, exponent: f64| libm::pow(base, exponent);
+        let taylor =
+            power(self.d as f64, self.k as f64) * power(2.0, -(self.m as f64) * self.s.to_f64());
+        let words = self.terms as f64 * power(2.0, 1.0 - self.b() as f64);
+        let products = self.letters as f64 * power(4.0, -(self.j() as f64)) / 2.0;
+        self.h.to_f64() * (taylor + words + products)
     }
 }
 

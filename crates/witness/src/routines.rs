@@ -22,6 +22,12 @@ pub enum Reader {
     /// The same on every code, since none lies in `(1/6, 1/2)`, with thresholds that binary
     /// floats hold exactly.
     ///
+    /// Not the same between codes: the paper's map `c -> 4c - 2 D(c)` keeps `[0, 2/3]` inside
+    /// itself, this one sends `1/4` to `1` and beyond `2/3` grows like `4^t`. A selector hands over
+    /// numbers between codes where the input is within `1/C_*` of a coarse face: there registers
+    /// are not bounded, and floats may overflow. No dyadic threshold avoids it: two hinges that
+    /// are exact on codes reach `4 alpha` at the threshold `alpha >= 1/6`.
+    ///
     /// # Formula
     /// ```math
     /// D(c) = 4\operatorname{ReLU}(c - 1/4) - 4\operatorname{ReLU}(c - 1/2)
