@@ -184,13 +184,9 @@ impl<N: PartialEq> PartialEq for State<N> {
     }
 }
 
-/// A float stands for a number within a relative `2^-50` and a product adds `2^-53`: the error of
-/// a term is below this fraction of its magnitude, with room for the rounding of the sum.
-const APPROXIMATION: f64 = 1.0 / (1u64 << 46) as f64;
-
-/// Rounding of the arithmetic itself: two operations for each of the terms that come after, with
-/// room to spare.
-const OPERATIONS: f64 = 16.0;
+/// A float stands for a number within a relative `2^-50`, and so do the two in a product; every
+/// operation on floats adds `2^-53`. For each operation this is more than enough.
+const APPROXIMATION: f64 = 1.0 / (1u64 << 48) as f64;
 
 impl<A: Arithmetic> Machine<A> {
     /// A block in an arithmetic.
@@ -311,8 +307,9 @@ impl<A: Arithmetic> Machine<A> {
             sum += bias;
             magnitude += bias.abs();
         }
-        let operations = OPERATIONS + 2.0 * unit.terms.len() as f64;
-        let error = APPROXIMATION + operations * self.arithmetic.roundoff();
+        // A product and a sum for each term, a sum for the bias, and one to spare.
+        let operations = 2.0 * (unit.terms.len() + 1) as f64;
+        let error = operations * (APPROXIMATION + self.arithmetic.roundoff());
         // NaN, where a float could not stand for its number, compares as false.
         sum + error * magnitude <= 0.0
     }

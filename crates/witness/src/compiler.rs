@@ -1,8 +1,8 @@
 //! The compiler of Lemma D.4: from a program to the units of one residual ReLU block.
 //!
 //! Four stages, in this order: [`check`](Compiler::check) the program against the lemma's
-//! hypotheses, [`lower`](Compiler::lower) its phases to ungated features, [`gate`](Compiler::gate)
-//! each by its phase, and count what came out.
+//! hypotheses, [`lower`](Compiler::lower) its phases to ungated features, [`add_gates`](Compiler::add_gates)
+//! to each, and count what came out.
 
 use crate::Error;
 use crate::affine::Affine;
@@ -176,7 +176,7 @@ impl Compiler<'_> {
     pub fn compile(&self) -> Result<Vec<Unit>, Error> {
         self.check()?;
         let features = self.lower();
-        let units = self.gate(features);
+        let units = self.add_gates(features);
         self.count(&units)?;
         Ok(units)
     }
@@ -269,7 +269,7 @@ impl Compiler<'_> {
     }
 
     /// Adds the gate of its phase to every feature; a move needs none.
-    pub fn gate(&self, features: Vec<Feature>) -> Vec<Unit> {
+    pub fn add_gates(&self, features: Vec<Feature>) -> Vec<Unit> {
         let mut units = Vec::new();
         for feature in features {
             match feature {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Error;
 use proptest::prelude::*;
 
 fn small() -> impl Strategy<Value = (i64, i64)> {

@@ -1,0 +1,56 @@
+//! Rational numbers as text.
+
+use super::Rational;
+use crate::Error;
+use dashu_int::{IBig, Sign, UBig};
+use std::fmt;
+use std::str::FromStr;
+
+impl fmt::Display for Rational {
+    /// `p/q` in lowest terms, `p` alone for an integer.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (p, q) = (self.numerator(), self.denominator());
+        if q.is_one() {
+            f.pad(&p.to_string())
+        } else {
+            f.pad(&format!("{p}/{q}"))
+        }
+    }
+}
+
+impl fmt::Debug for Rational {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Rational {
+    type Err = Error;
+
+    /// Reads `p/q`, `p` or a decimal such as `-0.125`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let refused = || Error::Number(text.to_owned());
+        let integer = |digits: &str| {
+            let plain = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.is_empty();
+            let value = UBig::from_str_radix(digits, 10).ok();
+            value.filter(|_| plain).ok_or_else(refused)
+        };
+        let trimmed = text.trim();
+        let (sign, digits) = match trimmed.strip_prefix('-') {
+            Some(rest) => (Sign::Negative, rest),
+            None => (Sign::Positive, trimmed),
+        };
+        let (numerator, denominator) = if let Some((p, q)) = digits.split_once('/') {
+            (integer(p)?, integer(q)?)
+        } else if let Some((whole, fraction)) = digits.split_once('.') {
+            let scale = UBig::from(10u8).pow(fraction.len());
+            (integer(whole)? * &scale + integer(fraction)?, scale)
+        } else {
+            (integer(digits)?, UBig::ONE)
+        };
+        if denominator.is_zero() {
+            return Err(refused());
+        }
+        Ok(Self::new(IBig::from_parts(sign, numerator), denominator))
+    }
+}
