@@ -10,6 +10,8 @@ mod friedman1;
 pub mod packing;
 mod recurrence;
 
+use loopfit_holder::Differentiable;
+use loopfit_numerics::jet::{Jet, Scalar};
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
 
@@ -66,17 +68,50 @@ struct Spec {
     observed: Observed,
 }
 
-type Function = dyn Fn(&[f64]) -> f64 + Send + Sync;
+/// A function written once, for values and for derivatives.
+trait Formula: Send + Sync {
+    fn at<S: Scalar>(&self, x: &[S]) -> S;
+}
+
+/// A function with its derivatives.
+trait Function: Send + Sync {
+    fn value(&self, x: &[f64]) -> f64;
+    fn derivative(&self, nu: &[usize], x: &[f64]) -> f64;
+}
+
+impl<F: Formula> Function for F {
+    fn value(&self, x: &[f64]) -> f64 {
+        self.at(x)
+    }
+
+    fn derivative(&self, nu: &[usize], x: &[f64]) -> f64 {
+        let order = nu.iter().sum();
+        self.at(&Jet::variables(x, order)).derivative(nu)
+    }
+}
 
 /// The function behind a simulation: `f0`, or the log-density index of a density.
 pub struct Target {
-    function: Box<Function>,
+    d: usize,
+    function: Box<dyn Function>,
 }
 
 impl Target {
     /// The value at a point of `[0,1]^d`.
     pub fn eval(&self, x: &[f64]) -> f64 {
-        (self.function)(x)
+        self.function.value(x)
+    }
+}
+
+/// Derivatives by automatic differentiation of the formula; where it has kinks, those of the piece
+/// that holds the point.
+impl Differentiable for Target {
+    fn d(&self) -> usize {
+        self.d
+    }
+
+    fn derivative(&self, nu: &[usize], x: &[f64]) -> f64 {
+        self.function.derivative(nu, x)
     }
 }
 
@@ -196,15 +231,18 @@ impl Simulation {
     /// have random coefficients).
     pub fn target(self, seed: u64) -> Target {
         let coefficients = self.root(seed).child("coefficients");
-        let function = match self {
-            Self::Bumps => bumps::target(coefficients),
-            Self::Recurrence => recurrence::target(coefficients),
-            Self::Friedman1 => friedman1::target(coefficients),
-            Self::FourModes => four_modes::target(coefficients),
-            Self::DoubleWell => double_well::target(coefficients),
-            Self::Packing(target) => target.target(coefficients),
+        let function: Box<dyn Function> = match self {
+            Self::Bumps => Box::new(bumps::Bumps::new(coefficients)),
+            Self::Recurrence => Box::new(recurrence::Recurrence),
+            Self::Friedman1 => Box::new(friedman1::Friedman1),
+            Self::FourModes => Box::new(four_modes::FourModes),
+            Self::DoubleWell => Box::new(double_well::DoubleWell),
+            Self::Packing(target) => Box::new(target.target(coefficients)),
         };
-        Target { function }
+        Target {
+            d: self.dim(),
+            function,
+        }
     }
 
     /// The seed's samples. A larger size begins with the smaller one's observations, and

@@ -4,6 +4,7 @@
 //! - [`stream`]: random numbers as a pure function of `(stream, index)`;
 //! - [`sum`]: sums with a fixed order, means and standard errors;
 //! - [`special`]: log-sum-exp, softplus, sigmoid without overflow;
+//! - [`jet`]: derivatives of any order by truncated Taylor polynomials;
 //! - [`log_number`]: numbers by their logarithm, for products that no float can hold;
 //! - [`quadrature`]: Gauss-Legendre rules, midpoint grids, a low-discrepancy set;
 //! - [`cholesky`]: positive definite systems, the same bits at every level;
@@ -14,6 +15,7 @@
 //! never from the platform: two platforms' `exp` differ in the last bit.
 
 pub mod cholesky;
+pub mod jet;
 pub mod lanes;
 pub mod log_number;
 pub mod quadrature;

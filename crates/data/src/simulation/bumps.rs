@@ -1,9 +1,9 @@
 //! Smooth bumps (F.4.1).
 
-use loopfit_numerics::libm;
+use loopfit_numerics::jet::Scalar;
 use loopfit_numerics::stream::Stream;
 
-use super::Function;
+use super::Formula;
 
 /// Cells along each axis.
 const K: usize = 3;
@@ -19,19 +19,35 @@ const A0: f64 = 0.75;
 ///
 /// # Reference
 /// F.4.1, "Smooth bumps".
-pub(super) fn target(coefficients: Stream) -> Box<Function> {
-    let signs: [f64; K * K] = std::array::from_fn(|j| coefficients.sign(j as u64));
-    Box::new(move |x| {
-        let (mut cell, mut exponent) = (0, 0.0);
-        for &x in &x[..2] {
-            let j = (K as f64 * x).floor().clamp(0.0, (K - 1) as f64);
-            let t = 4.0 * (K as f64 * x - j - 0.5);
-            if t.abs() >= 1.0 {
-                return 0.0;
-            }
-            cell = cell * K + j as usize;
-            exponent += 1.0 - 1.0 / (1.0 - t * t);
+pub(super) struct Bumps {
+    signs: [f64; K * K],
+}
+
+impl Bumps {
+    pub(super) fn new(coefficients: Stream) -> Self {
+        Self {
+            signs: std::array::from_fn(|j| coefficients.sign(j as u64)),
         }
-        A0 / K as f64 * signs[cell] * libm::exp(exponent)
-    })
+    }
+}
+
+impl Formula for Bumps {
+    fn at<S: Scalar>(&self, x: &[S]) -> S {
+        let (mut cell, mut inside) = (0, true);
+        // 1 - 1/(1 - t^2) in one coordinate.
+        let mut exponent = |x: &S| {
+            let scaled = K as f64 * x.value();
+            let j = scaled.floor().clamp(0.0, (K - 1) as f64);
+            let t = (x.clone() * K as f64 - j - 0.5) * 4.0;
+            inside &= t.value().abs() < 1.0;
+            cell = cell * K + j as usize;
+            let one = x.constant(1.0);
+            one.clone() - one.clone() / (one - t.clone() * t)
+        };
+        let sum = exponent(&x[0]) + exponent(&x[1]);
+        if !inside {
+            return x[0].constant(0.0);
+        }
+        sum.exp() * (A0 / K as f64 * self.signs[cell])
+    }
 }

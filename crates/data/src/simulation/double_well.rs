@@ -4,10 +4,10 @@
 //! hidden units is an Euler step: a loop comes closer with every iteration at no cost in
 //! parameters, separate blocks must pay for each step.
 
-use loopfit_numerics::libm::{acos, atan2, cos, cosh, log, sin, sinh, sqrt};
-use loopfit_numerics::stream::Stream;
+use loopfit_numerics::jet::Scalar;
+use loopfit_numerics::libm::sqrt;
 
-use super::Function;
+use super::Formula;
 
 /// How long the particle moves.
 pub(super) const TIME: f64 = 3.0;
@@ -27,48 +27,54 @@ const MINIMUM: f64 = 2.0 / 3.0;
 /// # Formula
 /// `(x, p) = 1.2 (2 X - 1)` at time zero, `x' = p`,
 /// `p' = x - 4 (|x| - 1/2)_+ sign(x)`; `f0(X) = x(3) / sd(x(3))`.
-pub(super) fn target(_coefficients: Stream) -> Box<Function> {
-    let scale = 1.0 / sqrt(VARIANCE);
-    Box::new(move |x| {
-        let start = [0, 1].map(|k| START * (2.0 * x[k] - 1.0));
-        scale * flow(start, TIME)[0]
-    })
+pub(super) struct DoubleWell;
+
+impl Formula for DoubleWell {
+    fn at<S: Scalar>(&self, x: &[S]) -> S {
+        let start = [0, 1].map(|k: usize| (x[k].clone() * 2.0 - 1.0) * START);
+        let [end, _] = flow(start, TIME);
+        end * (1.0 / sqrt(VARIANCE))
+    }
 }
 
 /// `(x, p)` after some time, exactly but for rounding: from kink to kink in closed form.
-pub(super) fn flow([mut x, mut p]: [f64; 2], mut time: f64) -> [f64; 2] {
+pub(super) fn flow<S: Scalar>([mut x, mut p]: [S; 2], time: f64) -> [S; 2] {
+    let mut time = x.constant(time);
     loop {
+        let (at, momentum) = (x.value(), p.value());
         // On a kink the momentum decides; at rest there, the field points outwards.
-        let inside = x.abs() < KINK || (x.abs() == KINK && x * p < 0.0);
+        let inside = at.abs() < KINK || (at.abs() == KINK && at * momentum < 0.0);
         let leg = if inside {
-            between(x, p)
+            between(x.clone(), p.clone())
         } else {
-            beyond(x.abs(), p * x.signum()).mirrored(x.signum())
+            let side = at.signum();
+            beyond(x.clone() * side, p.clone() * side).mirrored(side)
         };
-        if leg.duration >= time {
+        let Some(duration) = leg.duration.filter(|d| d.value() < time.value()) else {
             return if inside {
-                let (c, s) = (cosh(time), sinh(time));
-                [x * c + p * s, x * s + p * c]
+                let (c, s) = (time.cosh(), time.sinh());
+                let end = x.clone() * c.clone() + p.clone() * s.clone();
+                [end, x * s + p * c]
             } else {
                 rotate(x, p, time)
             };
-        }
-        time -= leg.duration;
+        };
+        time = time - duration;
         [x, p] = leg.end;
     }
 }
 
 /// The way to the next kink.
-struct Leg {
-    duration: f64,
-    end: [f64; 2],
+struct Leg<S> {
+    /// How long it takes; nothing where there is no end.
+    duration: Option<S>,
+    end: [S; 2],
 }
 
-impl Leg {
+impl<S: Scalar> Leg<S> {
     fn mirrored(self, sign: f64) -> Self {
-        let [x, p] = self.end;
         Self {
-            end: [sign * x, sign * p],
+            end: self.end.map(|coordinate| coordinate * sign),
             ..self
         }
     }
@@ -80,14 +86,15 @@ impl Leg {
 /// `x'' = x`: `x + p` grows like `e^t`, and `p^2 - x^2` stays. So the way ends on the side
 /// of `x + p`, at `b = +-1/2` with `|p_b| = sqrt(p^2 + 1/4 - x^2)`, after
 /// `log((b + p_b) / (x + p))`.
-fn between(x: f64, p: f64) -> Leg {
-    let growing = x + p;
-    let sign = growing.signum();
-    let out = sqrt(p * p + (KINK - x) * (KINK + x));
+fn between<S: Scalar>(x: S, p: S) -> Leg<S> {
+    let growing = x.clone() + p.clone();
+    let sign = growing.value().signum();
+    let out = (p.clone() * p + (-x.clone() + KINK) * (x.clone() + KINK)).sqrt();
+    // Where nothing grows there is no end.
+    let duration = (growing.value() != 0.0).then(|| ((out.clone() + KINK) / (growing * sign)).ln());
     Leg {
-        // No end, as an infinite time says, where nothing grows.
-        duration: log((KINK + out) / growing.abs()),
-        end: [sign * KINK, sign * out],
+        duration,
+        end: [x.constant(sign * KINK), out * sign],
     }
 }
 
@@ -97,29 +104,33 @@ fn between(x: f64, p: f64) -> Leg {
 /// `x'' = -3 (x - 2/3)`: with `y = x - 2/3`, `(y, p / sqrt 3) = R (cos a, -sin a)` and
 /// `a` grows like `sqrt(3) t`. The way ends where `R cos a = -1/6` and `sin a > 0`; never
 /// if `R <= 1/6`.
-fn beyond(x: f64, p: f64) -> Leg {
-    let (y, w) = (x - MINIMUM, sqrt(3.0));
-    let radius = sqrt(y * y + p * p / 3.0);
+fn beyond<S: Scalar>(x: S, p: S) -> Leg<S> {
+    let (y, w) = (x.clone() - MINIMUM, sqrt(3.0));
+    let square = y.clone() * y.clone() + p.clone() * p.clone() / 3.0;
     let edge = KINK - MINIMUM;
-    if radius <= -edge {
+    // Rounding must make neither negative for a start beside the kink.
+    let nonnegative = |z: S| if z.value() > 0.0 { z } else { z.constant(0.0) };
+    if sqrt(square.value()) <= -edge {
         return Leg {
-            duration: f64::INFINITY,
+            duration: None,
             end: [x, p],
         };
     }
-    // Rounding must make neither negative for a start beside the kink.
-    let angle = (acos(edge / radius) - atan2(-p / w, y)).max(0.0);
-    let out = (p * p + 3.0 * (x - KINK) * (x + KINK - 2.0 * MINIMUM)).max(0.0);
+    let angle = (x.constant(edge) / square.sqrt()).acos() - (-p.clone() / w).atan2(&y);
+    let out = p.clone() * p + (x.clone() - KINK) * 3.0 * (x.clone() + KINK - 2.0 * MINIMUM);
+    let out = nonnegative(out);
+    let momentum = if out.value() > 0.0 { -out.sqrt() } else { -out };
     Leg {
-        duration: angle / w,
-        end: [KINK, -sqrt(out)],
+        duration: Some(nonnegative(angle) / w),
+        end: [x.constant(KINK), momentum],
     }
 }
 
 /// The motion about the minimum on the side of `x`.
-fn rotate(x: f64, p: f64, time: f64) -> [f64; 2] {
-    let (centre, w) = (x.signum() * MINIMUM, sqrt(3.0));
-    let (c, s) = (cos(w * time), sin(w * time));
+fn rotate<S: Scalar>(x: S, p: S, time: S) -> [S; 2] {
+    let (centre, w) = (x.value().signum() * MINIMUM, sqrt(3.0));
+    let (c, s) = ((time.clone() * w).cos(), (time * w).sin());
     let y = x - centre;
-    [centre + y * c + p / w * s, p * c - y * w * s]
+    let end = y.clone() * c.clone() + centre + p.clone() / w * s.clone();
+    [end, p * c - y * w * s]
 }

@@ -1,9 +1,8 @@
 //! The four-mode density (F.4.5).
 
-use loopfit_numerics::libm::exp;
-use loopfit_numerics::stream::Stream;
+use loopfit_numerics::jet::Scalar;
 
-use super::Function;
+use super::Formula;
 
 /// `(centre, amplitude A, scale s)` of each radial term. The paper gives the centres, the
 /// range of the scales and the range of the index; the amplitudes are chosen so that the
@@ -27,11 +26,17 @@ pub(super) const BOUND: f64 = 1.9;
 ///
 /// # Reference
 /// F.4.5; the index of the energy model (the paper's `eq:ebm-model`).
-pub(super) fn target(_coefficients: Stream) -> Box<Function> {
-    Box::new(|x| {
-        TERMS.iter().fold(0.0, |sum, (c, a, s)| {
-            let (u, v) = (x[0] - c[0], x[1] - c[1]);
-            sum + a * exp(-(u * u + v * v) / (2.0 * s * s))
-        })
-    })
+pub(super) struct FourModes;
+
+impl Formula for FourModes {
+    fn at<S: Scalar>(&self, x: &[S]) -> S {
+        let term = |(c, a, s): &([f64; 2], f64, f64)| {
+            let (u, v) = (x[0].clone() - c[0], x[1].clone() - c[1]);
+            let square = u.clone() * u + v.clone() * v;
+            (-square / (2.0 * s * s)).exp() * *a
+        };
+        let [first, rest @ ..] = &TERMS;
+        rest.iter()
+            .fold(term(first) + 0.0, |sum, next| sum + term(next))
+    }
 }

@@ -2,10 +2,9 @@
 
 use std::f64::consts::PI;
 
-use loopfit_numerics::libm::sin;
-use loopfit_numerics::stream::Stream;
+use loopfit_numerics::jet::Scalar;
 
-use super::Function;
+use super::Formula;
 
 /// Friedman's first function, divided by 20.
 ///
@@ -14,8 +13,12 @@ use super::Function;
 ///
 /// # Reference
 /// F.4.1, "Scaled Friedman1"; Friedman, "Multivariate adaptive regression splines", 1991.
-pub(super) fn target(_coefficients: Stream) -> Box<Function> {
-    Box::new(|x| {
-        0.5 * sin(PI * x[0] * x[1]) + (x[2] - 0.5) * (x[2] - 0.5) + 0.5 * x[3] + 0.25 * x[4]
-    })
+pub(super) struct Friedman1;
+
+impl Formula for Friedman1 {
+    fn at<S: Scalar>(&self, x: &[S]) -> S {
+        let x = |i: usize| x[i].clone();
+        let square = (x(2) - 0.5) * (x(2) - 0.5);
+        (x(0) * PI * x(1)).sin() * 0.5 + square + x(3) * 0.5 + x(4) * 0.25
+    }
 }

@@ -1,7 +1,7 @@
 //! Functions of a packing of a Hölder class, the hardest targets of the paper's lower bounds.
 
 use super::Function;
-use loopfit_holder::{HolderClass, Packing, Smoothness};
+use loopfit_holder::{Differentiable, HolderClass, Member, Packing, Smoothness};
 use loopfit_numerics::stream::Stream;
 use std::fmt;
 use std::str::FromStr;
@@ -85,13 +85,22 @@ impl PackingTarget {
     }
 
     /// The member that was named, or one drawn by the stream.
-    pub(super) fn target(self, coefficients: Stream) -> Box<Function> {
+    pub(super) fn target(self, coefficients: Stream) -> Member {
         let packing = Packing::new(self.class, self.delta).expect("checked when it was named");
-        let member = match self.member {
+        match self.member {
             Some(index) => packing.member(index).expect("checked when it was named"),
             None => packing.draw(coefficients),
-        };
-        Box::new(move |x| member.value(x))
+        }
+    }
+}
+
+impl Function for Member {
+    fn value(&self, x: &[f64]) -> f64 {
+        self.value(x)
+    }
+
+    fn derivative(&self, nu: &[usize], x: &[f64]) -> f64 {
+        Differentiable::derivative(self, nu, x)
     }
 }
 

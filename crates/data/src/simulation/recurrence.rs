@@ -2,10 +2,9 @@
 
 use std::f64::consts::PI;
 
-use loopfit_numerics::libm::{sin, tanh};
-use loopfit_numerics::stream::Stream;
+use loopfit_numerics::jet::Scalar;
 
-use super::Function;
+use super::Formula;
 
 /// Twelve steps of a contraction that two inputs drive and the third one starts.
 ///
@@ -16,10 +15,15 @@ use super::Function;
 ///
 /// # Reference
 /// F.4.1, "Smooth recurrence".
-pub(super) fn target(_coefficients: Stream) -> Box<Function> {
-    Box::new(|x| {
-        (0..12).fold(x[2] - 0.5, |u, _| {
-            0.25 * u + 0.1 * tanh(2.0 * u + 3.0 * (x[0] - 0.5)) + 0.08 * sin(2.0 * PI * (x[1] + u))
+pub(super) struct Recurrence;
+
+impl Formula for Recurrence {
+    fn at<S: Scalar>(&self, x: &[S]) -> S {
+        let x = |i: usize| x[i].clone();
+        (0..12).fold(x(2) - 0.5, |u, _| {
+            let pull = (u.clone() * 2.0 + (x(0) - 0.5) * 3.0).tanh();
+            let wave = ((x(1) + u.clone()) * (2.0 * PI)).sin();
+            u * 0.25 + pull * 0.1 + wave * 0.08
         })
-    })
+    }
 }
