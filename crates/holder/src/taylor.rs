@@ -4,9 +4,7 @@
 /// constructions.
 ///
 /// # Formula
-/// ```math
-/// M_{\rm Tay} = \sum_{\ell=0}^k d^\ell, \qquad V = \sum_{\ell=0}^k \ell d^\ell
-/// ```
+#[doc = loopfit_tex::tex!(r"M_{\rm Tay} = \sum_{\ell=0}^k d^\ell, \qquad V = \sum_{\ell=0}^k \ell d^\ell")]
 ///
 /// # Reference
 /// Section D.1.

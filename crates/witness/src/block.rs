@@ -1,9 +1,7 @@
 //! One residual ReLU block as its nonzero coefficients, and running it.
 //!
 //! # Formula
-//! ```math
-//! \Phi(z) = z + W_2 \operatorname{ReLU}(W_1 z + b_1)
-//! ```
+#![doc = loopfit_tex::tex!(r"\Phi(z) = z + W_2 \operatorname{ReLU}(W_1 z + b_1)")]
 
 use crate::affine::Affine;
 use crate::arithmetic::Arithmetic;

@@ -191,4 +191,30 @@ pub enum Error {
     /// A golden file that cannot be understood.
     #[error("the golden file cannot be compared: {0}")]
     Golden(String),
+    /// A formula that cannot be read.
+    #[error("cannot read `{text}` at character {place}: expected {expected}")]
+    Expression {
+        /// The formula.
+        text: String,
+        /// Where, counted from one in bytes.
+        place: usize,
+        /// What should stand there.
+        expected: &'static str,
+    },
+    /// A function that formulas do not have.
+    #[error("there is no function `{name}`: inputs are x1, x2, ... and the functions {known}")]
+    ExpressionName {
+        /// The name as given.
+        name: String,
+        /// The functions that there are.
+        known: String,
+    },
+    /// A formula with more inputs than asked for.
+    #[error("the formula has the input x{needed} and d is {d}: give a larger d or leave it out")]
+    ExpressionInputs {
+        /// The inputs asked for.
+        d: usize,
+        /// The last one named.
+        needed: usize,
+    },
 }

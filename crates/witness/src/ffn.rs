@@ -44,9 +44,9 @@ impl Witness {
     /// # Formula
     /// The block applies evaluator and selector at once, and copies what the selector writes into
     /// code and start pulse to the evaluator:
-    /// ```math
-    /// (z, y)^+ = \bigl(\Phi_{\rm ev}(z) + L\{\Phi_{\rm front}(y) - y\}, \Phi_{\rm front}(y)\bigr)
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        (z, y)^+ = \bigl(\Phi_{\rm ev}(z) + L\{\Phi_{\rm front}(y) - y\}, \Phi_{\rm front}(y)\bigr)
+    ")]
     ///
     /// # Reference
     /// Theorem D.1, Lemmas D.2, D.4 and D.5, (S33).
@@ -186,9 +186,7 @@ impl Witness {
 /// `R(u) <= r`.
 ///
 /// # Formula
-/// ```math
-/// R(u) = b_0 + b_1 2^{du}, \qquad b_0 = r_0 + 10d + 60, \qquad b_1 = 10d + 15
-/// ```
+#[doc = loopfit_tex::tex!(r"R(u) = b_0 + b_1 2^{du}, \qquad b_0 = r_0 + 10d + 60, \qquad b_1 = 10d + 15")]
 ///
 /// # Reference
 /// Section D.2.3, with the threshold (S36).

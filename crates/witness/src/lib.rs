@@ -12,6 +12,7 @@
 //! - [`block`]: a sparse residual ReLU block and running it;
 //! - [`resolution`], [`target`], [`records`]: the constants of a resolution, what is approximated, and its
 //!   Taylor coefficients as scalar codes;
+//! - [`expression`]: targets as people write them;
 //! - [`evaluator`]: the program that reads a code and evaluates the polynomial of the input's cell;
 //! - [`ffn`]: the looped residual FFN of Theorem D.1;
 //! - [`golden`]: comparing with exact values from another program.
@@ -22,6 +23,7 @@ pub mod block;
 pub mod compiler;
 mod error;
 pub mod evaluator;
+pub mod expression;
 pub mod ffn;
 pub mod golden;
 pub mod interpreter;
@@ -38,6 +40,7 @@ pub use block::{Block, Coordinate, Machine, Unit};
 pub use compiler::{Compiler, Gate, Placement};
 pub use error::Error;
 pub use evaluator::Evaluator;
+pub use expression::Expression;
 pub use interpreter::Interpreter;
 pub use program::{Program, Register};
 pub use rational::Rational;

@@ -43,9 +43,9 @@ pub struct Hinge {
 /// A new value for one register.
 ///
 /// # Formula
-/// ```math
-/// z_i^+ = z_i + A(z) + c_1 \operatorname{ReLU}\{\ell_1(z)\} + c_2 \operatorname{ReLU}\{\ell_2(z)\}
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    z_i^+ = z_i + A(z) + c_1 \operatorname{ReLU}\{\ell_1(z)\} + c_2 \operatorname{ReLU}\{\ell_2(z)\}
+")]
 ///
 /// # Reference
 /// Lemma D.4.

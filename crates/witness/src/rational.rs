@@ -10,9 +10,9 @@ mod text;
 /// An exact rational number.
 ///
 /// # Formula
-/// ```math
-/// \frac{n\, 2^e}{o}, \qquad n \text{ and } o \ge 1 \text{ odd and coprime, or } (n, e, o) = (0, 0, 1)
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    \frac{n\, 2^e}{o}, \qquad n \text{ and } o \ge 1 \text{ odd and coprime, or } (n, e, o) = (0, 0, 1)
+")]
 ///
 /// # Why not a plain fraction
 /// A code of Section D.1.1 is dyadic and thousands of bits long, and every step shifts it and adds

@@ -28,9 +28,7 @@ pub fn taylor_words(d: usize, k: usize) -> Vec<Vec<usize>> {
 /// A quantised coefficient.
 ///
 /// # Formula
-/// ```math
-/// n_b(c) = \min\{2^b - 1, \lfloor 2^{b-1}(c+1) \rfloor\}, \qquad c \in [-1, 1]
-/// ```
+#[doc = loopfit_tex::tex!(r"n_b(c) = \min\{2^b - 1, \lfloor 2^{b-1}(c+1) \rfloor\}, \qquad c \in [-1, 1]")]
 ///
 /// # Reference
 /// Section D.1.1.
@@ -43,9 +41,7 @@ pub fn quantised(c: &Rational, b: usize) -> UBig {
 /// A scalar code of bits.
 ///
 /// # Formula
-/// ```math
-/// c = \sum_{i=1}^{L} 2\beta_i 4^{-i}
-/// ```
+#[doc = loopfit_tex::tex!(r"c = \sum_{i=1}^{L} 2\beta_i 4^{-i}")]
 ///
 /// # Reference
 /// (S24).
@@ -129,9 +125,9 @@ impl Groups {
 /// The normalised Taylor coefficients of a cell, in the order of [`taylor_words`].
 ///
 /// # Formula
-/// ```math
-/// c_{j,w} = \frac{\partial_w f_0(x_j)}{H |w|!} \in [-1, 1], \qquad x_j = a_j + (h/2) \mathbf 1
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    c_{j,w} = \frac{\partial_w f_0(x_j)}{H |w|!} \in [-1, 1], \qquad x_j = a_j + (h/2) \mathbf 1
+")]
 ///
 /// # Reference
 /// (S22).

@@ -135,9 +135,7 @@ impl Resolution {
     /// The bound `B` of Lemma D.4 for the evaluator.
     ///
     /// # Formula
-    /// ```math
-    /// B_{\rm eval} = 32(M_{\rm Tay} + 1) + 1
-    /// ```
+    #[doc = loopfit_tex::tex!(r"B_{\rm eval} = 32(M_{\rm Tay} + 1) + 1")]
     ///
     /// # Reference
     /// Section D.1.
@@ -156,9 +154,7 @@ impl Resolution {
     /// The phases of the evaluator.
     ///
     /// # Formula
-    /// ```math
-    /// P = 7d + 7M_{\rm Tay} + 5V + 14
-    /// ```
+    #[doc = loopfit_tex::tex!(r"P = 7d + 7M_{\rm Tay} + 5V + 14")]
     ///
     /// # Reference
     /// Section D.1.4, resource bookkeeping.
@@ -169,9 +165,7 @@ impl Resolution {
     /// The state dimension of the evaluator.
     ///
     /// # Formula
-    /// ```math
-    /// q_0 = 9d + 7M_{\rm Tay} + 5V + 29
-    /// ```
+    #[doc = loopfit_tex::tex!(r"q_0 = 9d + 7M_{\rm Tay} + 5V + 29")]
     ///
     /// # Reference
     /// (S20).
@@ -182,9 +176,7 @@ impl Resolution {
     /// The hidden width of the evaluator.
     ///
     /// # Formula
-    /// ```math
-    /// r_0 = (7d + 7M_{\rm Tay} + 5V + 14)(8d + 62)
-    /// ```
+    #[doc = loopfit_tex::tex!(r"r_0 = (7d + 7M_{\rm Tay} + 5V + 14)(8d + 62)")]
     ///
     /// # Reference
     /// (S20).
@@ -195,9 +187,7 @@ impl Resolution {
     /// The iterations of the evaluator for each record.
     ///
     /// # Formula
-    /// ```math
-    /// \tau_m = d(5 + 2m) + M_{\rm Tay}(5 + 2b) + V(3 + 2J) + 2G + 11
-    /// ```
+    #[doc = loopfit_tex::tex!(r"\tau_m = d(5 + 2m) + M_{\rm Tay}(5 + 2b) + V(3 + 2J) + 2G + 11")]
     ///
     /// # Reference
     /// (S21).
@@ -226,9 +216,7 @@ impl Resolution {
     /// The largest error of a constructed network at points that are off the strips.
     ///
     /// # Formula
-    /// ```math
-    /// |Hu(x) - f_0(x)| \le H \left( d^k h^s + M_{\rm Tay} 2^{1-b} + V 4^{-J}/2 \right)
-    /// ```
+    #[doc = loopfit_tex::tex!(r"|Hu(x) - f_0(x)| \le H \left( d^k h^s + M_{\rm Tay} 2^{1-b} + V 4^{-J}/2 \right)")]
     ///
     /// # Reference
     /// (S23) and (S28), added up as in (S29).

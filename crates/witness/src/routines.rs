@@ -11,9 +11,7 @@ pub enum Reader {
     /// The paper's.
     ///
     /// # Formula
-    /// ```math
-    /// D(c) = 3\operatorname{ReLU}(c - 1/6) - 3\operatorname{ReLU}(c - 1/2)
-    /// ```
+    #[doc = loopfit_tex::tex!(r"D(c) = 3\operatorname{ReLU}(c - 1/6) - 3\operatorname{ReLU}(c - 1/2)")]
     ///
     /// # Reference
     /// Section D.1.1.
@@ -29,9 +27,7 @@ pub enum Reader {
     /// are exact on codes reach `4 alpha` at the threshold `alpha >= 1/6`.
     ///
     /// # Formula
-    /// ```math
-    /// D(c) = 4\operatorname{ReLU}(c - 1/4) - 4\operatorname{ReLU}(c - 1/2)
-    /// ```
+    #[doc = loopfit_tex::tex!(r"D(c) = 4\operatorname{ReLU}(c - 1/4) - 4\operatorname{ReLU}(c - 1/2)")]
     Dyadic,
 }
 
@@ -183,9 +179,7 @@ impl Builder {
     /// accumulator, as a fraction of `2^length`, in `2 + 2 length` iterations.
     ///
     /// # Formula
-    /// ```math
-    /// c^+ = 4c - 2D(c), \qquad a^+ = (a + D(c))/2
-    /// ```
+    #[doc = loopfit_tex::tex!(r"c^+ = 4c - 2D(c), \qquad a^+ = (a + D(c))/2")]
     ///
     /// # Reference
     /// Sections D.1.1 and D.1.3.
@@ -208,10 +202,10 @@ impl Builder {
     ///
     /// # Formula
     /// The channels start at `v = S = |t +- factor| / 2`, `w = 1`, and go on as
-    /// ```math
-    /// v^+ = v/2 - \operatorname{ReLU}(v - w/2), \quad
-    /// S^+ = S - v/2 + \operatorname{ReLU}(v - w/2), \quad w^+ = w/4;
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        v^+ = v/2 - \operatorname{ReLU}(v - w/2), \quad
+        S^+ = S - v/2 + \operatorname{ReLU}(v - w/2), \quad w^+ = w/4;
+    ")]
     /// then `t = S_+ - S_-`.
     ///
     /// # Reference
