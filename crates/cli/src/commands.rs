@@ -12,6 +12,7 @@ pub(crate) mod score;
 pub(crate) mod show;
 pub(crate) mod study;
 pub(crate) mod theory;
+pub(crate) mod witness;
 
 use crate::Global;
 use anyhow::{Context, Result};

@@ -71,6 +71,8 @@ enum Command {
     Data(commands::data::Arguments),
     /// Calculate what the paper proves: rates, schedules, bounds, entropies, distances, packings.
     Theory(commands::theory::Arguments),
+    /// Build and run the networks that the proofs construct, exactly.
+    Witness(commands::witness::Arguments),
     /// Run frozen protocols: the paper's studies, those beyond it, or your own.
     Study(commands::study::Arguments),
     /// Print a completion script for a shell.
@@ -92,6 +94,7 @@ fn main() -> std::process::ExitCode {
         Command::Budget(a) => commands::budget::run(&a, global),
         Command::Data(a) => commands::data::run(&a, global),
         Command::Theory(a) => commands::theory::run(&a, global),
+        Command::Witness(a) => commands::witness::run(&a, global),
         Command::Study(a) => commands::study::run(&a, global),
         Command::Completions(a) => commands::completions::run(&a),
     };

@@ -133,6 +133,26 @@ pub struct Features {
 }
 
 impl Preprocessing {
+    /// Inputs `x1`, ..., `xd` and a response `y` that stay as they are.
+    pub fn unchanged(d: usize) -> Self {
+        let input = |k: usize| Input::Numeric {
+            name: format!("x{k}"),
+            mean: 0.0,
+            sd: 1.0,
+            median: 0.5,
+        };
+        Self {
+            task: Task::Regression,
+            inputs: (1..=d).map(input).collect(),
+            target: Some(Target::Response {
+                name: "y".to_string(),
+                mean: 0.0,
+                sd: 1.0,
+            }),
+            notes: Vec::new(),
+        }
+    }
+
     /// What is learned.
     pub fn task(&self) -> Task {
         self.task

@@ -217,4 +217,12 @@ pub enum Error {
         /// The last one named.
         needed: usize,
     },
+    /// Fewer iterations than the coarsest grid needs.
+    #[error("{iterations} iterations are too few: the coarsest grid needs {least} at this width")]
+    Iterations {
+        /// What was asked for.
+        iterations: usize,
+        /// What would do.
+        least: usize,
+    },
 }

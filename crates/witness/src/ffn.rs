@@ -3,8 +3,10 @@
 //! - [`selector`]: the front end that loads the code of the input's group;
 //! - [`resources`]: every count and bound of the construction, stated and built;
 //! - [`run`]: running it on an input, in any arithmetic, with a trace;
+//! - [`check`]: what the proof says of every state, checked on inputs;
 //! - [`dense`]: the ordinary network that it is.
 
+pub mod check;
 pub mod dense;
 pub mod resources;
 pub mod run;
@@ -180,6 +182,31 @@ impl Witness {
     pub fn runner<A: Arithmetic>(&self, arithmetic: A) -> Runner<'_, A> {
         Runner::new(self, arithmetic)
     }
+}
+
+/// The finishing time of a construction with `2^u` groups along each axis.
+///
+/// # Formula
+#[doc = loopfit_tex::tex!(r"S_{m,u} = L_m + du + 2 + 2^{d(m-u)}\tau_m")]
+///
+/// # Reference
+/// (S34).
+pub fn finishing_time(resolution: &Resolution, u: usize) -> usize {
+    let d = resolution.d;
+    let selection = resolution.scale_exponent() + d * u + 2;
+    selection + (resolution.tau() << (d * (resolution.m - u)))
+}
+
+/// The hidden width of such a construction.
+///
+/// # Formula
+#[doc = loopfit_tex::tex!(r"r(u) = r_0 + 10d\,2^u + 10d + 15\cdot 2^{du} + 60")]
+///
+/// # Reference
+/// (S35).
+pub fn hidden_width(resolution: &Resolution, u: usize) -> usize {
+    let d = resolution.d;
+    resolution.r_0() + ((10 * d) << u) + 10 * d + (15 << (d * u)) + 60
 }
 
 /// The group exponent that the proof chooses for a hidden width `r`: the largest `u <= m` with

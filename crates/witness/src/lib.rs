@@ -15,6 +15,7 @@
 //! - [`expression`]: targets as people write them;
 //! - [`evaluator`]: the program that reads a code and evaluates the polynomial of the input's cell;
 //! - [`ffn`]: the looped residual FFN of Theorem D.1;
+//! - [`plan`]: which resolution given resources afford;
 //! - [`golden`]: comparing with exact values from another program.
 
 pub mod affine;
@@ -27,6 +28,7 @@ pub mod expression;
 pub mod ffn;
 pub mod golden;
 pub mod interpreter;
+pub mod plan;
 pub mod program;
 pub mod rational;
 pub mod records;

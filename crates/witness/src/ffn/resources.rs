@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::block::{Block, Entries, Unit};
+use crate::ffn::{finishing_time, hidden_width};
 use crate::program::Program;
 use crate::rational::Rational;
 use crate::records::Groups;
@@ -75,10 +76,10 @@ impl Resources {
         let d = resolution.d;
         let b_eval = resolution.b_eval();
         let q = resolution.q_0() + d + 10;
-        let selector_width = 10 * d * groups.per_axis() + 10 * d + 15 * groups.count() + 60;
-        let r = resolution.r_0() + selector_width;
-        let selection_time = resolution.scale_exponent() + d * groups.u() + 2;
-        let finishing_time = selection_time + groups.records() * resolution.tau();
+        let r = hidden_width(resolution, groups.u());
+        let selector_width = r - resolution.r_0();
+        let finishing_time = finishing_time(resolution, groups.u());
+        let selection_time = finishing_time - groups.records() * resolution.tau();
         let (evaluator, selector) = block.units().split_at(units[0]);
         let line = |name, formula, stated: usize, relation, built: Rational| Resource {
             name,

@@ -1,0 +1,196 @@
+//! `loopfit witness`: the networks that the proofs construct, compiled and run exactly.
+
+mod build;
+mod check;
+mod plan;
+mod run;
+mod trace;
+
+use crate::exit::{Exit, usage};
+use crate::{Global, output};
+use anyhow::Result;
+use clap::ValueEnum;
+use loopfit_data::Simulation;
+use loopfit_report::number;
+use loopfit_witness::target::Floating;
+use loopfit_witness::{Error, Expression, Rational, Reader, Resolution, Target, ffn};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Build the network for a target: resources beside the paper's formulas, a model file, exact coefficients.
+    Build(build::Arguments),
+    /// Run the network on inputs: the value, the target, the error and its bound.
+    Run(run::Arguments),
+    /// Watch the program run: phases and the registers that change.
+    Trace(trace::Arguments),
+    /// Run random and adversarial inputs and check every invariant, or compare with golden files.
+    Check(check::Arguments),
+    /// Choose the resolution for an iteration count and a hidden width.
+    Plan(plan::Arguments),
+}
+
+pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    match &a.command {
+        Command::Build(a) => build::run(a, global),
+        Command::Check(a) => check::run(a, global),
+        Command::Run(a) => run::run(a, global),
+        Command::Trace(a) => trace::run(a, global),
+        Command::Plan(a) => plan::run(a, global),
+    }
+}
+
+/// Which network of the proofs.
+#[derive(clap::Args, Clone, Debug)]
+struct ConstructionArguments {
+    /// The target on the unit cube: a formula in x1, x2, ... such as "x1*(1-x2)/2" (polynomials are exact), or the
+    /// function of a simulation such as sim:bumps (of a seed, sim:bumps@3).
+    #[arg(long, value_name = "F")]
+    target: String,
+    /// Number of inputs d; by default as many as the formula names.
+    #[arg(long, value_name = "d")]
+    dim: Option<usize>,
+    /// Smoothness s > 0, exactly: 2, 3/2 or 0.5.
+    #[arg(long, value_name = "s")]
+    smoothness: Rational,
+    /// Bound H of the target and of its derivatives.
+    #[arg(long, value_name = "H", default_value = "1")]
+    bound: Rational,
+    /// Resolution m: the grid has K = 2^m cells along each axis.
+    #[arg(long, short = 'm', value_name = "m")]
+    resolution: usize,
+    /// Group exponent u: 2^u groups along each axis, one code each; 0 is one group for all cells.
+    #[arg(long, short = 'u', value_name = "u", default_value_t = 0)]
+    groups: usize,
+    /// How a bit of the code is read: as in the paper, with the threshold 1/6, or with the dyadic threshold 1/4,
+    /// which binary floats hold.
+    #[arg(long, default_value = "paper")]
+    reader: ReaderName,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ReaderName {
+    Paper,
+    Dyadic,
+}
+
+/// A target that can be evaluated from several threads.
+type AnyTarget = Box<dyn Target + Send + Sync>;
+
+impl ConstructionArguments {
+    fn target(&self) -> Result<AnyTarget> {
+        target(&self.target, self.dim)
+    }
+
+    fn resolution(&self, target: &AnyTarget) -> Result<Resolution> {
+        let (s, h) = (self.smoothness.clone(), self.bound.clone());
+        Resolution::new(target.d(), s, h, self.resolution).map_err(as_usage)
+    }
+
+    fn reader(&self) -> Reader {
+        match self.reader {
+            ReaderName::Paper => Reader::Paper,
+            ReaderName::Dyadic => Reader::Dyadic,
+        }
+    }
+
+    /// The FFN witness.
+    fn ffn(&self, target: &AnyTarget) -> Result<ffn::Witness> {
+        let resolution = self.resolution(target)?;
+        ffn::Witness::new(resolution, self.groups, self.reader(), &**target).map_err(as_usage)
+    }
+
+    /// `x1/2, d = 1, s = 1, H = 1, K = 2^3 = 8, 2^0 groups along each axis`.
+    fn words(&self, resolution: &Resolution) -> String {
+        format!(
+            "{}, d = {}, s = {}, H = {}, K = 2^{} = {}, {} along each axis",
+            self.target,
+            resolution.d,
+            resolution.s,
+            resolution.h,
+            resolution.m,
+            resolution.cells_per_axis(),
+            match 1u64 << self.groups.min(63) {
+                1 => "1 group".to_string(),
+                groups => format!("{groups} groups"),
+            }
+        )
+    }
+}
+
+/// A target by its name.
+fn target(text: &str, dim: Option<usize>) -> Result<AnyTarget> {
+    let Some(name) = text.strip_prefix("sim:") else {
+        let formula = Expression::parse(text, dim).map_err(as_usage)?;
+        return Ok(formula.into_target());
+    };
+    let (name, seed) = match name.split_once('@') {
+        None => (name, 0),
+        Some((name, seed)) => match seed.parse() {
+            Ok(seed) => (name, seed),
+            Err(_) => {
+                return Err(usage(format!(
+                    "`{seed}` is no seed: write e.g. sim:{name}@3"
+                )));
+            }
+        },
+    };
+    let simulation: Simulation = name
+        .parse()
+        .map_err(|error: loopfit_data::simulation::SimulationError| usage(error.to_string()))?;
+    match dim {
+        Some(dim) if dim != simulation.dim() => Err(usage(format!(
+            "sim:{name} has {} inputs, not {dim}: leave --dim out",
+            simulation.dim()
+        ))),
+        _ => Ok(Box::new(Floating(simulation.target(seed)))),
+    }
+}
+
+/// What a construction refuses comes from the command line alone.
+fn as_usage(error: Error) -> anyhow::Error {
+    usage(error.to_string())
+}
+
+/// A point of the cube, coordinates separated by commas: 1/3,0.25.
+#[derive(Clone, Debug, PartialEq)]
+struct PointArgument(Vec<Rational>);
+
+impl std::str::FromStr for PointArgument {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let coordinates = text.split(',').map(|part| part.trim().parse());
+        coordinates.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl PointArgument {
+    fn text(&self) -> String {
+        let parts: Vec<String> = self.0.iter().map(Rational::to_string).collect();
+        parts.join(",")
+    }
+}
+
+/// A rational as p/q while that is short, otherwise its value to some digits.
+fn short(value: &Rational) -> String {
+    let text = value.to_string();
+    if text.len() <= 24 {
+        text
+    } else {
+        let digits = number::value(value.to_f64(), 8, number::Exponent::Own);
+        format!("~{digits}")
+    }
+}
+
+/// Says something unless asked not to.
+fn say(global: &Global, sentence: &str) {
+    if !global.quiet {
+        output::say(sentence);
+    }
+}

@@ -1,0 +1,152 @@
+//! `loopfit witness build`.
+
+use super::{ConstructionArguments, as_usage, say};
+use crate::exit::Exit;
+use crate::{Global, output};
+use anyhow::{Context, Result};
+use loopfit_data::Preprocessing;
+use loopfit_engine::{FittedModel, Provenance};
+use loopfit_likelihood::{Gaussian, Likelihood};
+use loopfit_model::Bounds;
+use loopfit_report::number;
+use loopfit_witness::ffn::dense::{Model, Rounded};
+use loopfit_witness::ffn::resources::{Relation, Resource};
+use loopfit_witness::{Rational, ffn};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  loopfit witness build --target \"x1*(1-x2)/2\" --smoothness 2 -m 2\n  loopfit witness build --target \"x1/2\" --smoothness 1 -m 2 -u 2 --reader dyadic -o half.safetensors\n  loopfit predict half.safetensors data.csv"
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    construction: ConstructionArguments,
+    /// Write the network as an ordinary model file with inputs x1, ..., xd, and what 32 bits do not hold exactly beside it.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// State dimension q of the file, padded with zeros; the construction's by default.
+    #[arg(long = "q", value_name = "Q", requires = "output")]
+    state: Option<usize>,
+    /// Hidden width r of the file, padded with zeros; the construction's by default.
+    #[arg(long = "r", value_name = "R", requires = "output")]
+    width: Option<usize>,
+    /// Iterations of the file; the finishing time by default.
+    #[arg(long, value_name = "T", requires = "output")]
+    iterations: Option<usize>,
+}
+
+pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    let exact = a
+        .output
+        .as_ref()
+        .map(|path| path.with_extension("exact.csv"));
+    for path in a.output.iter().chain(&exact) {
+        output::check_writable(path, &[])?;
+    }
+    let target = a.construction.target()?;
+    let witness = a.construction.ffn(&target)?;
+    let written = match (&a.output, &exact) {
+        (Some(path), Some(exact)) => Some(write(a, &witness, path, exact, global)?),
+        _ => None,
+    };
+    let resources = witness.resources();
+    if global.json {
+        let resolution = witness.resolution();
+        let codes: Vec<String> = witness.codes().iter().map(Rational::to_string).collect();
+        output::print_json(&json!({
+            "target": a.construction.target, "d": resolution.d, "s": resolution.s.to_string(), "H": resolution.h.to_string(),
+            "m": resolution.m, "K": resolution.cells_per_axis(), "u_grp": a.construction.groups,
+            "b": resolution.b(), "J": resolution.j(), "G": resolution.g(), "L_m": resolution.scale_exponent(),
+            "resources": resources.table().iter().map(line_json).collect::<Vec<_>>(),
+            "tau_m": resources.tau, "S": resources.finishing_time, "B_L": resources.count,
+            "code_digits": resources.code_length, "codes": codes, "rounded": written,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    output::print(&format!(
+        "FFN witness: {}\nb = J = {}, G = {}, L_m = {}; built, what the paper states, its formula\n\n{resources}",
+        a.construction.words(witness.resolution()),
+        witness.resolution().b(),
+        witness.resolution().g(),
+        witness.resolution().scale_exponent()
+    ))?;
+    Ok(Exit::Done)
+}
+
+fn line_json(line: &Resource) -> Value {
+    let relation = match line.relation {
+        Relation::Equal => "=",
+        Relation::AtMost => "<=",
+    };
+    json!({
+        "name": line.name, "formula": line.formula, "stated": line.stated.to_string(),
+        "relation": relation, "built": line.built.to_string(),
+    })
+}
+
+/// Writes the model and, where 32 bits round it, the exact coefficients; how many were rounded.
+fn write(
+    a: &Arguments,
+    witness: &ffn::Witness,
+    path: &Path,
+    exact: &Path,
+    global: &Global,
+) -> Result<usize> {
+    let resources = witness.resources();
+    let (q, r) = (
+        a.state.unwrap_or(resources.q),
+        a.width.unwrap_or(resources.r),
+    );
+    let t = a.iterations.unwrap_or(resources.finishing_time);
+    let Model {
+        parameters,
+        rounded,
+    } = witness.model(q, r, t).map_err(as_usage)?;
+    let resolution = witness.resolution();
+    let largest = resources.largest_coefficient.to_f32().max(1.0);
+    let model = FittedModel {
+        bounds: Bounds::new(largest, resolution.h.to_f32())?,
+        likelihood: Likelihood::Gaussian(Gaussian::squared_error()),
+        preprocessing: Preprocessing::unchanged(resolution.d),
+        provenance: Provenance {
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            source: format!(
+                "constructed, not fitted: {}",
+                a.construction.words(resolution)
+            ),
+            training_samples: String::new(),
+            budget: parameters.network().count(),
+            seed: 0,
+            validation: 0.0,
+            updates: 0,
+        },
+        parameters,
+    };
+    model
+        .save(path)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    if rounded.is_empty() {
+        return Ok(0);
+    }
+    let mut csv = "tensor,row,column,exact\n".to_string();
+    for Rounded {
+        tensor,
+        row,
+        column,
+        exact,
+    } in &rounded
+    {
+        csv += &format!("{tensor},{row},{column},{exact}\n");
+    }
+    output::write_file(exact, &csv)?;
+    say(
+        global,
+        &format!(
+            "{} coefficients are not numbers of 32 bits, so that the model file computes another function: {} has them exactly, and `witness run` runs them",
+            number::integer(rounded.len() as u64),
+            exact.display()
+        ),
+    );
+    Ok(rounded.len())
+}

@@ -1,0 +1,120 @@
+//! `loopfit witness check`.
+
+use super::{ConstructionArguments, as_usage};
+use crate::exit::{Exit, usage};
+use crate::{Global, output};
+use anyhow::{Context, Result};
+use loopfit_report::number;
+use loopfit_witness::ffn::check::{Invariant, check, inputs};
+use loopfit_witness::golden;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  loopfit witness check --target \"x1*(1-x2)/2\" --smoothness 2 -m 2 -u 1\n  loopfit witness check --target sim:recurrence --smoothness 1 --bound 3 -m 2 -u 2 --points 50 --seed 7\n  loopfit witness check --golden cases/*.json",
+    args_conflicts_with_subcommands = true
+)]
+pub(crate) struct Arguments {
+    /// Compare everything in these golden files instead; exits with 1 at the first difference.
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["target", "points", "seed"])]
+    golden: Vec<PathBuf>,
+    #[command(flatten)]
+    construction: Option<ConstructionArguments>,
+    /// Random inputs, beside corners, faces and strips.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    points: usize,
+    /// Seed of the random inputs.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    match &a.construction {
+        _ if !a.golden.is_empty() => compare(&a.golden, global),
+        Some(construction) => invariants(a, construction, global),
+        None => Err(usage(
+            "what to check? describe a network with --target, --smoothness and -m, or name files with --golden".to_string(),
+        )),
+    }
+}
+
+fn compare(files: &[PathBuf], global: &Global) -> Result<Exit> {
+    let mut exit = Exit::Done;
+    let (mut lines, mut objects) = (String::new(), Vec::new());
+    for file in files {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
+        let comparison = golden::compare(&text).with_context(|| name.clone())?;
+        let numbers = number::integer(comparison.compared as u64);
+        lines += &match &comparison.difference {
+            None => format!("{name}: {numbers} values agree exactly\n"),
+            Some(d) => {
+                exit = Exit::CheckFailed;
+                let (place, expected, found) = (&d.place, &d.expected, &d.found);
+                format!("{name}: {place} is {found} here and {expected} in the file\n")
+            }
+        };
+        if !comparison.unknown.is_empty() && !global.quiet {
+            let names = comparison.unknown.join(", ");
+            output::say(&format!(
+                "{name}: not compared, since nothing here answers to it: {names}"
+            ));
+        }
+        objects.push(json!({
+            "file": name, "compared": comparison.compared, "unknown": comparison.unknown,
+            "difference": comparison.difference.as_ref().map(|d| json!({
+                "place": d.place, "expected": d.expected, "found": d.found,
+            })),
+        }));
+        if exit == Exit::CheckFailed {
+            break;
+        }
+    }
+    if global.json {
+        output::print_json(&json!({ "files": objects }))?;
+    } else {
+        output::print(&lines)?;
+    }
+    Ok(exit)
+}
+
+fn invariants(
+    a: &Arguments,
+    construction: &ConstructionArguments,
+    global: &Global,
+) -> Result<Exit> {
+    let target = construction.target()?;
+    let witness = construction.ffn(&target)?;
+    let inputs = inputs(&witness, a.points, a.seed);
+    let on_strips = inputs
+        .iter()
+        .filter(|x| witness.resolution().is_on_strip(x))
+        .count();
+    let invariants = check(&witness, &*target, &inputs).map_err(as_usage)?;
+    if global.json {
+        let of = |i: &Invariant| json!({ "name": i.name, "checked": i.checked, "violation": i.violation });
+        output::print_json(&json!({
+            "inputs": inputs.len(), "on_strips": on_strips,
+            "invariants": invariants.iter().map(of).collect::<Vec<Value>>(),
+        }))?;
+    } else {
+        let mut text = format!(
+            "FFN witness: {}\n{} inputs, {on_strips} of them on strips, run exactly\n\n",
+            construction.words(witness.resolution()),
+            inputs.len()
+        );
+        for invariant in &invariants {
+            let (verdict, more) = match &invariant.violation {
+                None => ("holds", format!("{} inputs", invariant.checked)),
+                Some(violation) => ("FAILS", violation.clone()),
+            };
+            text += &format!("  {verdict}  {} ({more})\n", invariant.name);
+        }
+        output::print(&text)?;
+    }
+    let holds = invariants
+        .iter()
+        .all(|invariant| invariant.violation.is_none());
+    Ok(if holds { Exit::Done } else { Exit::CheckFailed })
+}

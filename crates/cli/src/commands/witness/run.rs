@@ -1,0 +1,186 @@
+//! `loopfit witness run`.
+
+use super::{AnyTarget, ConstructionArguments, PointArgument, as_usage, short};
+use crate::exit::Exit;
+use crate::{Global, output};
+use anyhow::Result;
+use loopfit_report::{Align, Table, number};
+use loopfit_witness::ffn::run::Output;
+use loopfit_witness::{BigFloat, Double, Exact, Rational, Resolution, Single, ffn};
+use serde_json::{Value, json};
+use std::str::FromStr;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  loopfit witness run --target \"x1*(1-x2)/2\" --smoothness 2 -m 2 --x 1/3,0.2\n  loopfit witness run --target \"x1/2\" --smoothness 1 -m 8 --x 0.3 --x 0.7 --arithmetic f64 --reader dyadic\n  loopfit witness run --target sim:friedman1 --smoothness 1 --bound 4 -m 1 -u 1 --x 0.3,0.6,0.2,0.9,0.4 --json"
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    construction: ConstructionArguments,
+    /// An input, coordinates separated by commas, each p/q or a decimal; may be repeated.
+    #[arg(long, value_name = "X", required = true)]
+    x: Vec<PointArgument>,
+    /// Arithmetic: exact, f64, f32, or a number of mantissa bits.
+    #[arg(long, value_name = "A", default_value = "exact")]
+    arithmetic: ArithmeticName,
+    /// Iterations; by default the finishing time.
+    #[arg(long, value_name = "T")]
+    iterations: Option<usize>,
+}
+
+/// What numbers a network is run in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArithmeticName {
+    Exact,
+    F64,
+    F32,
+    Bits(usize),
+}
+
+impl FromStr for ArithmeticName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "exact" => Ok(Self::Exact),
+            "f64" => Ok(Self::F64),
+            "f32" => Ok(Self::F32),
+            bits => match bits.parse() {
+                Ok(bits) if (2..=1_000_000).contains(&bits) => Ok(Self::Bits(bits)),
+                _ => Err("it must be exact, f64, f32 or a number of bits from 2 to 1000000".into()),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for ArithmeticName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exact => f.write_str("exact rationals"),
+            Self::F64 => f.write_str("f64"),
+            Self::F32 => f.write_str("f32"),
+            Self::Bits(bits) => write!(f, "floats of {bits} bits"),
+        }
+    }
+}
+
+/// The output after so many iterations, in an arithmetic.
+pub(super) fn evaluate(
+    witness: &ffn::Witness,
+    arithmetic: ArithmeticName,
+    x: &[Rational],
+    iterations: usize,
+) -> Result<Output, loopfit_witness::Error> {
+    macro_rules! in_arithmetic {
+        ($arithmetic:expr) => {{
+            let runner = witness.runner($arithmetic);
+            let mut run = runner.start(x)?;
+            run.advance(iterations);
+            run.output()
+        }};
+    }
+    match arithmetic {
+        ArithmeticName::Exact => in_arithmetic!(Exact),
+        ArithmeticName::F64 => in_arithmetic!(Double),
+        ArithmeticName::F32 => in_arithmetic!(Single),
+        ArithmeticName::Bits(bits) => in_arithmetic!(BigFloat::new(bits)),
+    }
+}
+
+/// One input with what came out.
+struct Row {
+    x: PointArgument,
+    output: Output,
+    f0: Rational,
+    on_strip: bool,
+}
+
+impl Row {
+    fn new(
+        witness: &ffn::Witness,
+        target: &AnyTarget,
+        x: &PointArgument,
+        arithmetic: ArithmeticName,
+        iterations: usize,
+    ) -> Result<Self, loopfit_witness::Error> {
+        Ok(Self {
+            x: x.clone(),
+            output: evaluate(witness, arithmetic, &x.0, iterations)?,
+            f0: target.value(&x.0)?,
+            on_strip: witness.resolution().is_on_strip(&x.0),
+        })
+    }
+
+    fn error(&self) -> f64 {
+        (&self.output.value - &self.f0).to_f64().abs()
+    }
+
+    fn to_json(&self) -> Value {
+        let x: Vec<String> = self.x.0.iter().map(Rational::to_string).collect();
+        json!({
+            "x": x, "u": self.output.u.to_string(), "value": self.output.value.to_string(),
+            "f0": self.f0.to_string(), "error": self.error(), "on_strip": self.on_strip,
+        })
+    }
+}
+
+pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    let target = a.construction.target()?;
+    let witness = a.construction.ffn(&target)?;
+    let resolution = witness.resolution();
+    let finishing = witness.resources().finishing_time;
+    let iterations = a.iterations.unwrap_or(finishing);
+    let rows =
+        a.x.iter()
+            .map(|x| Row::new(&witness, &target, x, a.arithmetic, iterations).map_err(as_usage));
+    let rows: Vec<Row> = rows.collect::<Result<_>>()?;
+    let bound = resolution.interior_error_bound();
+    if global.json {
+        output::print_json(&json!({
+            "target": a.construction.target, "d": resolution.d, "s": resolution.s.to_string(), "H": resolution.h.to_string(),
+            "m": resolution.m, "K": resolution.cells_per_axis(), "u_grp": a.construction.groups, "S": finishing,
+            "T": iterations, "arithmetic": a.arithmetic.to_string(), "bound": bound,
+            "points": rows.iter().map(Row::to_json).collect::<Vec<_>>(),
+        }))?;
+        return Ok(Exit::Done);
+    }
+    output::print(&text(a, resolution, &rows, bound, iterations))?;
+    Ok(Exit::Done)
+}
+
+fn text(
+    a: &Arguments,
+    resolution: &Resolution,
+    rows: &[Row],
+    bound: f64,
+    iterations: usize,
+) -> String {
+    let mut table = Table::new([
+        ("x", Align::Left),
+        ("u", Align::Right),
+        ("Hu, clipped", Align::Right),
+        ("f0(x)", Align::Right),
+        ("error", Align::Right),
+        ("on a strip", Align::Left),
+    ]);
+    let digits = |value: f64| number::value(value, 4, number::Exponent::Own);
+    for row in rows {
+        table.push([
+            row.x.text(),
+            short(&row.output.u),
+            short(&row.output.value),
+            short(&row.f0),
+            digits(row.error()),
+            if row.on_strip { "yes" } else { "no" }.to_string(),
+        ]);
+    }
+    format!(
+        "FFN witness: {}\n{} iterations in {} (Theorem D.1)\n\n{}\nOff the strips of half-width 2^-{} around cell faces the error is at most {} (S23, S28).\n",
+        a.construction.words(resolution),
+        number::integer(iterations as u64),
+        a.arithmetic,
+        table.to_terminal(output::color()),
+        resolution.g(),
+        digits(bound)
+    )
+}

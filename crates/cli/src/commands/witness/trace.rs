@@ -1,0 +1,179 @@
+//! `loopfit witness trace`.
+
+use super::{ConstructionArguments, PointArgument, as_usage, short};
+use crate::exit::{Exit, usage};
+use crate::{Global, output};
+use anyhow::Result;
+use clap::ValueEnum;
+use loopfit_witness::ffn::run::{Change, Run};
+use loopfit_witness::{Exact, Rational, ffn};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  loopfit witness trace --target \"x1/2\" --smoothness 1 -m 2 --x 0.3\n  loopfit witness trace --target \"x1/2\" --smoothness 1 -m 2 --x 0.3 --each iteration --from 11 --to 60\n  loopfit witness trace --target \"x1/2\" --smoothness 1 -m 2 --program"
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    construction: ConstructionArguments,
+    /// The input, coordinates separated by commas, each p/q or a decimal.
+    #[arg(long, value_name = "X", required_unless_present = "program")]
+    x: Option<PointArgument>,
+    /// A line for each iteration, or one for each instruction: a counted loop is one.
+    #[arg(long, default_value = "instruction")]
+    each: Each,
+    /// The first iteration that is shown, counted from 1.
+    #[arg(long, value_name = "T", default_value_t = 1)]
+    from: usize,
+    /// The last iteration that is shown; by default the finishing time.
+    #[arg(long, value_name = "T")]
+    to: Option<usize>,
+    /// Print the evaluator's program instead.
+    #[arg(long, conflicts_with_all = ["x", "from", "to"])]
+    program: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Each {
+    Iteration,
+    Instruction,
+}
+
+/// Consecutive iterations of one instruction.
+struct Line {
+    first: usize,
+    last: usize,
+    phases: String,
+    /// Registers that changed, with their last value.
+    registers: BTreeMap<usize, Rational>,
+}
+
+pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    let target = a.construction.target()?;
+    let witness = a.construction.ffn(&target)?;
+    let Some(x) = a.x.as_ref().filter(|_| !a.program) else {
+        let program = &witness.evaluator().program;
+        if global.json {
+            let phases: Vec<String> = program.to_string().lines().map(str::to_string).collect();
+            output::print_json(&json!({ "phases": phases }))?;
+        } else {
+            output::print(&program.to_string())?;
+        }
+        return Ok(Exit::Done);
+    };
+    let to = a.to.unwrap_or(witness.resources().finishing_time);
+    if a.from == 0 || a.from > to {
+        return Err(usage(format!(
+            "--from {} must be at least 1 and at most --to {to}",
+            a.from
+        )));
+    }
+    let lines = lines(a, &witness, x, to).map_err(as_usage)?;
+    let names = witness.block().coordinates();
+    if global.json {
+        let lines: Vec<Value> = lines.iter().map(|line| line.to_json(names)).collect();
+        output::print_json(&json!({ "x": x.text(), "lines": lines }))?;
+    } else {
+        let mut text = format!(
+            "FFN witness: {}, x = {}\niterations, phase, registers that changed\n",
+            a.construction.words(witness.resolution()),
+            x.text()
+        );
+        for line in &lines {
+            text += &line.text(names);
+        }
+        output::print(&text)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn lines(
+    a: &Arguments,
+    witness: &ffn::Witness,
+    x: &PointArgument,
+    to: usize,
+) -> Result<Vec<Line>, loopfit_witness::Error> {
+    let runner = witness.runner(Exact);
+    let mut run = runner.start(&x.0)?;
+    let mut lines: Vec<Line> = Vec::new();
+    // Phases are named in what runs, not among what changes.
+    let phases: Vec<usize> = witness
+        .placement()
+        .phases
+        .iter()
+        .chain(&witness.selector().phases)
+        .map(|c| c.0)
+        .collect();
+    for t in 1..=to {
+        let name = active(&run);
+        let name = match a.each {
+            Each::Iteration => name,
+            Each::Instruction => instruction(&name),
+        };
+        let changes = run.step();
+        if t < a.from {
+            continue;
+        }
+        let registers = changes
+            .into_iter()
+            .filter(|change| !phases.contains(&change.coordinate))
+            .map(|Change { coordinate, to, .. }| (coordinate, to));
+        match lines.last_mut() {
+            Some(line) if a.each == Each::Instruction && line.phases == name => {
+                line.last = t;
+                line.registers.extend(registers);
+            }
+            _ => lines.push(Line {
+                first: t,
+                last: t,
+                phases: name,
+                registers: registers.collect(),
+            }),
+        }
+    }
+    Ok(lines)
+}
+
+/// The phases that are on, with their values where these are not what they should be: one, or the scale C.
+fn active(run: &Run<'_, Exact>) -> String {
+    let phases = run.active_phases();
+    // The selector stays in its last phase while the evaluator runs.
+    let waits = phases.len() > 1;
+    let names = phases
+        .iter()
+        .filter(|phase| !(waits && phase.name == "selected"))
+        .map(|phase| phase.name);
+    names.collect::<Vec<_>>().join(" + ")
+}
+
+/// The instruction that a phase belongs to: `location 1: bit` is part of `location 1`.
+fn instruction(phase: &str) -> String {
+    match phase.split_once(": ") {
+        Some((instruction, _)) => instruction.to_string(),
+        None => phase.to_string(),
+    }
+}
+
+impl Line {
+    fn text(&self, names: &[String]) -> String {
+        let span = if self.first == self.last {
+            self.first.to_string()
+        } else {
+            format!("{}-{}", self.first, self.last)
+        };
+        let changes = self.registers.iter();
+        let changes = changes.map(|(&i, value)| format!("{} = {}", names[i], short(value)));
+        let changes: Vec<String> = changes.collect();
+        format!("{span:>13}  {:<24}  {}\n", self.phases, changes.join(", "))
+    }
+
+    fn to_json(&self, names: &[String]) -> Value {
+        let registers = self.registers.iter();
+        let registers = registers.map(|(&i, value)| (names[i].clone(), json!(value.to_string())));
+        json!({
+            "first": self.first, "last": self.last, "phase": self.phases,
+            "registers": Value::Object(registers.collect()),
+        })
+    }
+}
