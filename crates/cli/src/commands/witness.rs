@@ -14,6 +14,7 @@ use loopfit_data::Simulation;
 use loopfit_report::number;
 use loopfit_witness::target::Floating;
 use loopfit_witness::{Error, Expression, Rational, Reader, Resolution, Target, ffn};
+use serde_json::{Map, Value, json};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -51,19 +52,19 @@ struct ConstructionArguments {
     /// The target on the unit cube: a formula in x1, x2, ... such as "x1*(1-x2)/2" (polynomials are exact), or the
     /// function of a simulation such as sim:bumps (of a seed, sim:bumps@3).
     #[arg(long, value_name = "F")]
-    target: String,
+    target: Option<String>,
     /// Number of inputs d; by default as many as the formula names.
     #[arg(long, value_name = "d")]
     dim: Option<usize>,
     /// Smoothness s > 0, exactly: 2, 3/2 or 0.5.
     #[arg(long, value_name = "s")]
-    smoothness: Rational,
+    smoothness: Option<Rational>,
     /// Bound H of the target and of its derivatives.
     #[arg(long, value_name = "H", default_value = "1")]
     bound: Rational,
     /// Resolution m: the grid has K = 2^m cells along each axis.
     #[arg(long, short = 'm', value_name = "m")]
-    resolution: usize,
+    resolution: Option<usize>,
     /// Group exponent u: 2^u groups along each axis, one code each; 0 is one group for all cells.
     #[arg(long, short = 'u', value_name = "u", default_value_t = 0)]
     groups: usize,
@@ -83,33 +84,52 @@ enum ReaderName {
 type AnyTarget = Box<dyn Target + Send + Sync>;
 
 impl ConstructionArguments {
-    fn target(&self) -> Result<AnyTarget> {
-        target(&self.target, self.dim)
+    /// The network that is meant, checked as far as no building is needed.
+    fn get(&self) -> Result<Construction> {
+        let (Some(text), Some(s), Some(m)) = (&self.target, &self.smoothness, self.resolution)
+        else {
+            return Err(usage(
+                "which network? give a target, its smoothness and a resolution: --target \"x1*(1-x2)/2\" --smoothness 2 -m 2".to_string(),
+            ));
+        };
+        let target = target(text, self.dim)?;
+        let resolution =
+            Resolution::new(target.d(), s.clone(), self.bound.clone(), m).map_err(as_usage)?;
+        Ok(Construction {
+            text: text.clone(),
+            target,
+            resolution,
+            groups: self.groups,
+            reader: match self.reader {
+                ReaderName::Paper => Reader::Paper,
+                ReaderName::Dyadic => Reader::Dyadic,
+            },
+        })
     }
+}
 
-    fn resolution(&self, target: &AnyTarget) -> Result<Resolution> {
-        let (s, h) = (self.smoothness.clone(), self.bound.clone());
-        Resolution::new(target.d(), s, h, self.resolution).map_err(as_usage)
-    }
+/// A network of the proofs, not yet built.
+struct Construction {
+    text: String,
+    target: AnyTarget,
+    resolution: Resolution,
+    groups: usize,
+    reader: Reader,
+}
 
-    fn reader(&self) -> Reader {
-        match self.reader {
-            ReaderName::Paper => Reader::Paper,
-            ReaderName::Dyadic => Reader::Dyadic,
-        }
-    }
-
+impl Construction {
     /// The FFN witness.
-    fn ffn(&self, target: &AnyTarget) -> Result<ffn::Witness> {
-        let resolution = self.resolution(target)?;
-        ffn::Witness::new(resolution, self.groups, self.reader(), &**target).map_err(as_usage)
+    fn ffn(&self) -> Result<ffn::Witness> {
+        let resolution = self.resolution.clone();
+        ffn::Witness::new(resolution, self.groups, self.reader, &*self.target).map_err(as_usage)
     }
 
-    /// `x1/2, d = 1, s = 1, H = 1, K = 2^3 = 8, 2^0 groups along each axis`.
-    fn words(&self, resolution: &Resolution) -> String {
+    /// `x1/2, d = 1, s = 1, H = 1, K = 2^3 = 8, 1 group along each axis`.
+    fn words(&self) -> String {
+        let resolution = &self.resolution;
         format!(
             "{}, d = {}, s = {}, H = {}, K = 2^{} = {}, {} along each axis",
-            self.target,
+            self.text,
             resolution.d,
             resolution.s,
             resolution.h,
@@ -120,6 +140,24 @@ impl ConstructionArguments {
                 groups => format!("{groups} groups"),
             }
         )
+    }
+
+    /// What every answer has in its object.
+    fn to_json(&self) -> Map<String, Value> {
+        let resolution = &self.resolution;
+        let mut object = Map::new();
+        for (key, value) in [
+            ("target", json!(self.text)),
+            ("d", json!(resolution.d)),
+            ("s", json!(resolution.s.to_string())),
+            ("H", json!(resolution.h.to_string())),
+            ("m", json!(resolution.m)),
+            ("K", json!(resolution.cells_per_axis())),
+            ("u_grp", json!(self.groups)),
+        ] {
+            object.insert(key.into(), value);
+        }
+        object
     }
 }
 

@@ -1,6 +1,6 @@
 //! `loopfit witness build`.
 
-use super::{ConstructionArguments, as_usage, say};
+use super::{Construction, ConstructionArguments, as_usage, say};
 use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::{Context, Result};
@@ -44,29 +44,39 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     for path in a.output.iter().chain(&exact) {
         output::check_writable(path, &[])?;
     }
-    let target = a.construction.target()?;
-    let witness = a.construction.ffn(&target)?;
+    let construction = a.construction.get()?;
+    let witness = construction.ffn()?;
     let written = match (&a.output, &exact) {
-        (Some(path), Some(exact)) => Some(write(a, &witness, path, exact, global)?),
+        (Some(path), Some(exact)) => Some(write(a, &construction, &witness, path, exact, global)?),
         _ => None,
     };
     let resources = witness.resources();
     if global.json {
         let resolution = witness.resolution();
         let codes: Vec<String> = witness.codes().iter().map(Rational::to_string).collect();
-        output::print_json(&json!({
-            "target": a.construction.target, "d": resolution.d, "s": resolution.s.to_string(), "H": resolution.h.to_string(),
-            "m": resolution.m, "K": resolution.cells_per_axis(), "u_grp": a.construction.groups,
-            "b": resolution.b(), "J": resolution.j(), "G": resolution.g(), "L_m": resolution.scale_exponent(),
-            "resources": resources.table().iter().map(line_json).collect::<Vec<_>>(),
-            "tau_m": resources.tau, "S": resources.finishing_time, "B_L": resources.count,
-            "code_digits": resources.code_length, "codes": codes, "rounded": written,
-        }))?;
+        let table: Vec<Value> = resources.table().iter().map(line_json).collect();
+        let mut object = construction.to_json();
+        for (key, value) in [
+            ("b", json!(resolution.b())),
+            ("J", json!(resolution.j())),
+            ("G", json!(resolution.g())),
+            ("L_m", json!(resolution.scale_exponent())),
+            ("resources", json!(table)),
+            ("tau_m", json!(resources.tau)),
+            ("S", json!(resources.finishing_time)),
+            ("B_L", json!(resources.count)),
+            ("code_digits", json!(resources.code_length)),
+            ("codes", json!(codes)),
+            ("rounded", json!(written)),
+        ] {
+            object.insert(key.into(), value);
+        }
+        output::print_json(&Value::Object(object))?;
         return Ok(Exit::Done);
     }
     output::print(&format!(
         "FFN witness: {}\nb = J = {}, G = {}, L_m = {}; built, what the paper states, its formula\n\n{resources}",
-        a.construction.words(witness.resolution()),
+        construction.words(),
         witness.resolution().b(),
         witness.resolution().g(),
         witness.resolution().scale_exponent()
@@ -88,6 +98,7 @@ fn line_json(line: &Resource) -> Value {
 /// Writes the model and, where 32 bits round it, the exact coefficients; how many were rounded.
 fn write(
     a: &Arguments,
+    construction: &Construction,
     witness: &ffn::Witness,
     path: &Path,
     exact: &Path,
@@ -111,10 +122,7 @@ fn write(
         preprocessing: Preprocessing::unchanged(resolution.d),
         provenance: Provenance {
             version: env!("CARGO_PKG_VERSION").to_string(),
-            source: format!(
-                "constructed, not fitted: {}",
-                a.construction.words(resolution)
-            ),
+            source: format!("constructed, not fitted: {}", construction.words()),
             training_samples: String::new(),
             budget: parameters.network().count(),
             seed: 0,

@@ -1,7 +1,7 @@
 //! `loopfit witness check`.
 
-use super::{ConstructionArguments, as_usage};
-use crate::exit::{Exit, usage};
+use super::{Construction, ConstructionArguments, as_usage};
+use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::{Context, Result};
 use loopfit_report::number;
@@ -12,15 +12,14 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit witness check --target \"x1*(1-x2)/2\" --smoothness 2 -m 2 -u 1\n  loopfit witness check --target sim:recurrence --smoothness 1 --bound 3 -m 2 -u 2 --points 50 --seed 7\n  loopfit witness check --golden cases/*.json",
-    args_conflicts_with_subcommands = true
+    after_help = "Examples:\n  loopfit witness check --target \"x1*(1-x2)/2\" --smoothness 2 -m 2 -u 1\n  loopfit witness check --target sim:recurrence --smoothness 1 --bound 3 -m 2 -u 2 --points 50 --seed 7\n  loopfit witness check --golden cases/*.json"
 )]
 pub(crate) struct Arguments {
     /// Compare everything in these golden files instead; exits with 1 at the first difference.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["target", "points", "seed"])]
     golden: Vec<PathBuf>,
     #[command(flatten)]
-    construction: Option<ConstructionArguments>,
+    construction: ConstructionArguments,
     /// Random inputs, beside corners, faces and strips.
     #[arg(long, value_name = "N", default_value_t = 20)]
     points: usize,
@@ -30,12 +29,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    match &a.construction {
-        _ if !a.golden.is_empty() => compare(&a.golden, global),
-        Some(construction) => invariants(a, construction, global),
-        None => Err(usage(
-            "what to check? describe a network with --target, --smoothness and -m, or name files with --golden".to_string(),
-        )),
+    if a.golden.is_empty() {
+        invariants(a, &a.construction.get()?, global)
+    } else {
+        compare(&a.golden, global)
     }
 }
 
@@ -79,19 +76,14 @@ fn compare(files: &[PathBuf], global: &Global) -> Result<Exit> {
     Ok(exit)
 }
 
-fn invariants(
-    a: &Arguments,
-    construction: &ConstructionArguments,
-    global: &Global,
-) -> Result<Exit> {
-    let target = construction.target()?;
-    let witness = construction.ffn(&target)?;
+fn invariants(a: &Arguments, construction: &Construction, global: &Global) -> Result<Exit> {
+    let witness = construction.ffn()?;
     let inputs = inputs(&witness, a.points, a.seed);
     let on_strips = inputs
         .iter()
         .filter(|x| witness.resolution().is_on_strip(x))
         .count();
-    let invariants = check(&witness, &*target, &inputs).map_err(as_usage)?;
+    let invariants = check(&witness, &*construction.target, &inputs).map_err(as_usage)?;
     if global.json {
         let of = |i: &Invariant| json!({ "name": i.name, "checked": i.checked, "violation": i.violation });
         output::print_json(&json!({
@@ -101,7 +93,7 @@ fn invariants(
     } else {
         let mut text = format!(
             "FFN witness: {}\n{} inputs, {on_strips} of them on strips, run exactly\n\n",
-            construction.words(witness.resolution()),
+            construction.words(),
             inputs.len()
         );
         for invariant in &invariants {

@@ -1,12 +1,12 @@
 //! `loopfit witness run`.
 
-use super::{AnyTarget, ConstructionArguments, PointArgument, as_usage, short};
+use super::{AnyTarget, Construction, ConstructionArguments, PointArgument, as_usage, short};
 use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_report::{Align, Table, number};
 use loopfit_witness::ffn::run::Output;
-use loopfit_witness::{BigFloat, Double, Exact, Rational, Resolution, Single, ffn};
+use loopfit_witness::{BigFloat, Double, Exact, Rational, Single, ffn};
 use serde_json::{Value, json};
 use std::str::FromStr;
 
@@ -125,32 +125,37 @@ impl Row {
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    let target = a.construction.target()?;
-    let witness = a.construction.ffn(&target)?;
+    let construction = a.construction.get()?;
+    let witness = construction.ffn()?;
     let resolution = witness.resolution();
     let finishing = witness.resources().finishing_time;
     let iterations = a.iterations.unwrap_or(finishing);
-    let rows =
-        a.x.iter()
-            .map(|x| Row::new(&witness, &target, x, a.arithmetic, iterations).map_err(as_usage));
+    let rows = a.x.iter().map(|x| {
+        Row::new(&witness, &construction.target, x, a.arithmetic, iterations).map_err(as_usage)
+    });
     let rows: Vec<Row> = rows.collect::<Result<_>>()?;
     let bound = resolution.interior_error_bound();
     if global.json {
-        output::print_json(&json!({
-            "target": a.construction.target, "d": resolution.d, "s": resolution.s.to_string(), "H": resolution.h.to_string(),
-            "m": resolution.m, "K": resolution.cells_per_axis(), "u_grp": a.construction.groups, "S": finishing,
-            "T": iterations, "arithmetic": a.arithmetic.to_string(), "bound": bound,
-            "points": rows.iter().map(Row::to_json).collect::<Vec<_>>(),
-        }))?;
+        let mut object = construction.to_json();
+        for (key, value) in [
+            ("S", json!(finishing)),
+            ("T", json!(iterations)),
+            ("arithmetic", json!(a.arithmetic.to_string())),
+            ("bound", json!(bound)),
+            ("points", rows.iter().map(Row::to_json).collect()),
+        ] {
+            object.insert(key.into(), value);
+        }
+        output::print_json(&Value::Object(object))?;
         return Ok(Exit::Done);
     }
-    output::print(&text(a, resolution, &rows, bound, iterations))?;
+    output::print(&text(a, &construction, &rows, bound, iterations))?;
     Ok(Exit::Done)
 }
 
 fn text(
     a: &Arguments,
-    resolution: &Resolution,
+    construction: &Construction,
     rows: &[Row],
     bound: f64,
     iterations: usize,
@@ -176,11 +181,11 @@ fn text(
     }
     format!(
         "FFN witness: {}\n{} iterations in {} (Theorem D.1)\n\n{}\nOff the strips of half-width 2^-{} around cell faces the error is at most {} (S23, S28).\n",
-        a.construction.words(resolution),
+        construction.words(),
         number::integer(iterations as u64),
         a.arithmetic,
         table.to_terminal(output::color()),
-        resolution.g(),
+        construction.resolution.g(),
         digits(bound)
     )
 }

@@ -50,8 +50,8 @@ struct Line {
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    let target = a.construction.target()?;
-    let witness = a.construction.ffn(&target)?;
+    let construction = a.construction.get()?;
+    let witness = construction.ffn()?;
     let Some(x) = a.x.as_ref().filter(|_| !a.program) else {
         let program = &witness.evaluator().program;
         if global.json {
@@ -77,7 +77,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     } else {
         let mut text = format!(
             "FFN witness: {}, x = {}\niterations, phase, registers that changed\n",
-            a.construction.words(witness.resolution()),
+            construction.words(),
             x.text()
         );
         for line in &lines {
