@@ -1,0 +1,181 @@
+//! The networks of the proofs from outside: built, run, traced, checked, planned.
+
+mod common;
+use common::Place;
+use serde_json::Value;
+
+fn refused(place: &Place, command: &str, sentence: &str) {
+    let output = place.run(command);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{command}: {error}");
+    assert!(error.contains(sentence), "{command}: {error}");
+    assert!(output.stdout.is_empty(), "{command}");
+}
+
+/// The paper's one-cell example (Section D.1.1): the record (1,0), (1,1), 0 is the code 69/128, the location comes out as 1/4
+/// and the coefficient as 1/2.
+#[test]
+fn the_one_cell_example_runs_as_written() {
+    let place = Place::new();
+    let network = "--target 1/2 --dim 1 --smoothness 1 -m 2 -u 2";
+    let built = place.json(&format!("witness build {network}"));
+    assert_eq!(built["codes"][1], "69/128");
+    assert_eq!(built["S"], 59);
+    let trace = place.json(&format!("witness trace {network} --x 0.3 --each iteration"));
+    let lines = trace["lines"].as_array().unwrap();
+    let of = |phase: &str| -> Vec<&Value> {
+        let lines = lines.iter().filter(|line| line["phase"] == phase);
+        lines.map(|line| &line["registers"]).collect()
+    };
+    assert_eq!(lines.len(), 59);
+    assert_eq!(of("lookup")[0]["c"], "69/128");
+    assert_eq!(of("location 1: save")[0]["a_j,1"], "1/4");
+    assert_eq!(of("term (): bit")[1]["a"], "3/4");
+    assert_eq!(of("term (): coefficient")[0]["t"], "1/2");
+    assert_eq!(of("output")[0]["u"], "1/2");
+    let text = place.ok(&format!("witness trace {network} --x 0.3"));
+    assert!(text.contains("39-56  gate"), "{text}");
+    let program = place.ok(&format!("witness trace {network} --program"));
+    assert!(program.contains("28  halt (for ever)"), "{program}");
+}
+
+#[test]
+fn runs_are_exact_and_within_their_bound() {
+    let place = Place::new();
+    let run = place.json(
+        "witness run --target x1*(1-x2)/2 --smoothness 2 -m 2 -u 1 --x 1/3,0.2 --x 5/7,11/13",
+    );
+    for point in run["points"].as_array().unwrap() {
+        assert!(
+            point["error"].as_f64().unwrap() <= run["bound"].as_f64().unwrap(),
+            "{point}"
+        );
+        assert_eq!(point["on_strip"], false);
+    }
+    assert_eq!(run["points"][0]["f0"], "2/15");
+    let face = place.json("witness run --target x1/2 --smoothness 1 -m 2 --x 0.5");
+    assert_eq!(face["points"][0]["on_strip"], true);
+    place.ok("witness check --target x1*(1-x2)/2 --smoothness 2 -m 1 -u 1 --points 5");
+    place.ok("witness check --target sim:recurrence --smoothness 1 --bound 4 -m 1 -u 1 --points 3");
+
+    refused(
+        &place,
+        "witness run --target x1 --smoothness 0 -m 2 --x 0.3",
+        "the smoothness s is 0",
+    );
+    refused(
+        &place,
+        "witness run --target 2*x1 --smoothness 1 -m 2 --x 0.3",
+        "outside [-H, H] with H = 1: take H of at least",
+    );
+    refused(
+        &place,
+        "witness run --target x1 --smoothness 1 -m 30 --x 0.3",
+        "between 1 and 22",
+    );
+    refused(
+        &place,
+        "witness run --target x1 --smoothness 1 -m 2 -u 3 --x 0.3",
+        "at most m = 2",
+    );
+    refused(
+        &place,
+        "witness run --target x1 --smoothness 1 -m 2 --x 1.5",
+        "the input 3/2 is outside [0, 1]",
+    );
+    refused(
+        &place,
+        "witness run --target x1 --smoothness 1 -m 2 --x 0.1,0.2",
+        "2",
+    );
+    refused(
+        &place,
+        "witness run --target x1 --smoothness 1 -m 2 --x cat",
+        "no rational number",
+    );
+    refused(
+        &place,
+        "witness run --target foo(x1) --smoothness 1 -m 2 --x 0.3",
+        "no function `foo`",
+    );
+    refused(
+        &place,
+        "witness run --target sim:nosuch --smoothness 1 -m 2 --x 0.3",
+        "there is no simulation",
+    );
+    refused(
+        &place,
+        "witness run --smoothness 1 -m 2 --x 0.3",
+        "which network?",
+    );
+    refused(
+        &place,
+        "witness plan --dim 1 --smoothness 1 --iterations 10000 --width 100",
+        "at least 2055",
+    );
+    refused(
+        &place,
+        "witness plan --dim 1 --smoothness 1 --iterations 10 --width 3000",
+        "too few",
+    );
+}
+
+/// With one record in a group and the dyadic reader every coefficient is a number of 32 bits, and the model file is the network.
+#[test]
+fn a_small_witness_is_an_ordinary_model() {
+    let place = Place::new();
+    let network = "--target x1/2 --smoothness 1 -m 2 -u 2 --reader dyadic";
+    place.ok(&format!("witness build {network} -o w.safetensors"));
+    assert_eq!(place.files(), ["w.safetensors"]);
+    place.write("x.csv", "x1\n0.1\n0.3\n0.6\n0.9\n");
+    let predicted = place.json("predict w.safetensors x.csv");
+    let exact = place.json(&format!(
+        "witness run {network} --x 0.1 --x 0.3 --x 0.6 --x 0.9"
+    ));
+    for (i, point) in exact["points"].as_array().unwrap().iter().enumerate() {
+        let value = point["value"].as_str().unwrap();
+        let value = match value.split_once('/') {
+            Some((p, q)) => p.parse::<f64>().unwrap() / q.parse::<f64>().unwrap(),
+            None => value.parse().unwrap(),
+        };
+        assert_eq!(
+            predicted["predictions"][i].as_f64().unwrap(),
+            value,
+            "{point}"
+        );
+    }
+    let show = place.ok("show w.safetensors");
+    assert!(show.contains("constructed, not fitted"), "{show}");
+
+    let long = place.run("witness build --target x1/2 --smoothness 1 -m 4 -o long.safetensors");
+    assert!(long.status.success());
+    let said = String::from_utf8(long.stderr).unwrap();
+    assert!(said.contains("long.exact.csv has them exactly"), "{said}");
+    let csv = String::from_utf8(place.read("long.exact.csv")).unwrap();
+    assert!(
+        csv.starts_with("tensor,row,column,exact\n") && csv.contains("block.0.w2"),
+        "{csv}"
+    );
+}
+
+#[test]
+fn golden_files_are_compared_to_the_first_difference() {
+    let place = Place::new();
+    let golden = include_str!("../../witness/tests/golden/ffn_d1s1_m2_u1.json");
+    place.write("good.json", golden);
+    place.write("bad.json", golden.replace("\"tau_m\": 45", "\"tau_m\": 46"));
+    place.write("no.json", "{");
+    let text = place.ok("witness check --golden good.json --quiet");
+    assert!(text.contains("values agree exactly"), "{text}");
+    let bad = place.run("witness check --golden good.json bad.json --quiet");
+    assert_eq!(bad.status.code(), Some(1));
+    let text = String::from_utf8(bad.stdout).unwrap();
+    assert!(
+        text.contains("bad.json: resources.tau_m is 45 here and 46 in the file"),
+        "{text}"
+    );
+    for missing in ["no.json", "nosuch.json"] {
+        let output = place.run(&format!("witness check --golden {missing}"));
+        assert_eq!(output.status.code(), Some(3), "{missing}");
+    }
+}
