@@ -225,4 +225,22 @@ pub enum Error {
         /// What would do.
         least: usize,
     },
+    /// A point at which the program does not end in time.
+    #[error(
+        "the program has not finished after {iterations} iterations: take an input further than {width} from every cell's face and bit"
+    )]
+    Unfinished {
+        /// When it should have.
+        iterations: usize,
+        /// The half-width of the strips around faces.
+        width: String,
+    },
+    /// More mantissa bits were of no help.
+    #[error(
+        "{bits} mantissa bits do not settle the output: take an input further from the cells' faces"
+    )]
+    Precision {
+        /// The most that was tried.
+        bits: usize,
+    },
 }

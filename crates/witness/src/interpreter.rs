@@ -40,6 +40,11 @@ impl<'a> Interpreter<'a> {
         &self.registers
     }
 
+    /// Gives a register another value, as surroundings may between two phases.
+    pub fn set(&mut self, register: Register, value: Rational) {
+        self.registers[register.0] = value;
+    }
+
     /// Whether the program has halted.
     pub fn halted(&self) -> bool {
         self.phase == self.program.halt()

@@ -16,6 +16,7 @@
 //! - [`evaluator`]: the program that reads a code and evaluates the polynomial of the input's cell;
 //! - [`ffn`]: the looped residual FFN of Theorem D.1;
 //! - [`plan`]: which resolution given resources afford;
+//! - [`transformer`]: the looped post-LN Transformer of Theorem E.1;
 //! - [`golden`]: comparing with exact values from another program.
 
 pub mod affine;
@@ -35,6 +36,7 @@ pub mod records;
 pub mod resolution;
 pub mod routines;
 pub mod target;
+pub mod transformer;
 
 pub use affine::Affine;
 pub use arithmetic::{Arithmetic, BigFloat, Double, Exact, Single};

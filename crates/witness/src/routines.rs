@@ -86,6 +86,35 @@ pub struct Multiplier {
     pub timer: Register,
 }
 
+/// One square recurrence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// The state `v`.
+    pub v: Register,
+    /// The approximation `S`.
+    pub s: Register,
+    /// The scale `w`, which channels share.
+    pub w: Register,
+}
+
+impl Channel {
+    /// `v = S = |x|`.
+    pub fn start(self, x: &Affine<Register>) -> [Assignment; 2] {
+        [self.v, self.s].map(|register| register.set(0).plus(1, x.clone()).plus(1, -x.clone()))
+    }
+
+    /// `v+ = v/2 - h` and `S+ = S - v/2 + h` with `h = ReLU(v - w/2)` (S25).
+    pub fn update(self) -> [Assignment; 2] {
+        let half = Rational::new(1, 2u8);
+        let halved = self.v.value() * &half;
+        let excess = self.v.value() - self.w.value() * &half;
+        [
+            self.v.set(halved.clone()).plus(-1, excess.clone()),
+            self.s.set(self.s.value() - halved).plus(1, excess),
+        ]
+    }
+}
+
 /// A program in the making: phases follow each other in the order in which they are written.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
@@ -113,6 +142,11 @@ impl Builder {
     /// A phase that is followed by the next one.
     pub fn phase(&mut self, name: impl Into<String>, assignments: Vec<Assignment>) {
         let next = self.here() + 1;
+        self.jump(name, assignments, next);
+    }
+
+    /// A phase that is followed by `next`.
+    pub fn jump(&mut self, name: impl Into<String>, assignments: Vec<Assignment>, next: usize) {
         self.phases.push(Phase {
             name: name.into(),
             assignments,
@@ -230,19 +264,13 @@ impl Builder {
             (product.value() - factor.clone()) * &half,
         ];
         let mut start = vec![w.set(1)];
+        let mut update = vec![w.set(w.value() * &Rational::new(1, 4u8))];
         for ((v, s), sum) in v.into_iter().zip(s).zip(sums) {
-            for register in [v, s] {
-                start.push(register.set(0).plus(1, sum.clone()).plus(1, -sum.clone()));
-            }
+            let channel = Channel { v, s, w };
+            start.extend(channel.start(&sum));
+            update.extend(channel.update());
         }
         self.phase(format!("{name}: channels"), start);
-        let mut update = vec![w.set(w.value() * &Rational::new(1, 4u8))];
-        for (v, s) in v.into_iter().zip(s) {
-            let excess = v.value() - w.value() * &half;
-            let halved = v.value() * &half;
-            update.push(v.set(halved.clone()).plus(-1, excess.clone()));
-            update.push(s.set(s.value() - halved).plus(1, excess));
-        }
         self.repeat(name, timer, updates, "square", update);
         let difference = s[0].value() - s[1].value();
         self.phase(format!("{name}: product"), vec![product.set(difference)]);

@@ -12,9 +12,6 @@ fn check(folder: &Path) -> usize {
     files.sort();
     for file in files {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        if !name.starts_with("ffn_") {
-            continue;
-        }
         let comparison = compare(&std::fs::read_to_string(&file).unwrap()).unwrap();
         assert_eq!(comparison.difference, None, "{name}");
         // Only words are left: who wrote it, how the target is called, and notes.
@@ -34,7 +31,7 @@ fn check(folder: &Path) -> usize {
 #[test]
 fn cases_of_this_crate() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    assert_eq!(check(&folder), 2);
+    assert_eq!(check(&folder), 4);
 }
 
 /// More cases, where a folder beside the repository has them.

@@ -34,6 +34,41 @@ pub struct Resource {
     pub built: Rational,
 }
 
+impl Resource {
+    /// Whether what was built is what is stated.
+    pub fn holds(&self) -> bool {
+        match self.relation {
+            Relation::Equal => self.built == self.stated,
+            Relation::AtMost => self.built <= self.stated,
+        }
+    }
+
+    /// The error of a line that does not hold.
+    pub(crate) fn error(&self) -> Error {
+        Error::Resource {
+            name: self.name,
+            formula: self.formula,
+            stated: self.stated.to_string(),
+            built: self.built.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    /// Name, built number, relation, stated number and formula.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let relation = match self.relation {
+            Relation::Equal => "=",
+            Relation::AtMost => "<=",
+        };
+        write!(
+            f,
+            "{:<24}{:>10} {relation:<2} {:<10}{}",
+            self.name, self.built, self.stated, self.formula
+        )
+    }
+}
+
 /// Counts, bounds and times of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resources {
@@ -185,18 +220,9 @@ impl Resources {
 
     /// Checks that what was built is what is stated.
     pub fn check(&self) -> Result<(), Error> {
-        let holds = |line: &&Resource| match line.relation {
-            Relation::Equal => line.built == line.stated,
-            Relation::AtMost => line.built <= line.stated,
-        };
-        match self.table.iter().find(|line| !holds(line)) {
+        match self.table.iter().find(|line| !line.holds()) {
             None => Ok(()),
-            Some(line) => Err(Error::Resource {
-                name: line.name,
-                formula: line.formula,
-                stated: line.stated.to_string(),
-                built: line.built.to_string(),
-            }),
+            Some(line) => Err(line.error()),
         }
     }
 }
@@ -211,15 +237,7 @@ impl fmt::Display for Resources {
     /// The table, then times and sizes that follow from it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.table {
-            let relation = match line.relation {
-                Relation::Equal => "=",
-                Relation::AtMost => "<=",
-            };
-            writeln!(
-                f,
-                "{:<24}{:>10} {relation:<2} {:<10}{}",
-                line.name, line.built, line.stated, line.formula
-            )?;
+            writeln!(f, "{line}")?;
         }
         for (name, value, formula) in [
             (
