@@ -14,6 +14,7 @@
 //! [`native`] on native coordinates and one scale for each token; [`physical`] on the tokens
 //! themselves.
 
+pub mod check;
 pub mod correction;
 mod decimal;
 pub mod encoding;

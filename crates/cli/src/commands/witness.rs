@@ -5,14 +5,18 @@ mod check;
 mod plan;
 mod run;
 mod trace;
+mod transformer;
 
+use crate::architecture::TokensArgument;
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
 use clap::ValueEnum;
 use loopfit_data::Simulation;
+use loopfit_model::Architecture;
 use loopfit_report::number;
 use loopfit_witness::target::Floating;
+use loopfit_witness::transformer::Setting;
 use loopfit_witness::{Error, Expression, Rational, Reader, Resolution, Target, ffn};
 use serde_json::{Map, Value, json};
 
@@ -72,6 +76,14 @@ struct ConstructionArguments {
     /// which binary floats hold.
     #[arg(long, default_value = "paper")]
     reader: ReaderName,
+    /// The architecture.
+    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer"])]
+    arch: String,
+    #[command(flatten)]
+    tokens: TokensArgument,
+    /// Stabiliser of the Transformer's layer normalisation.
+    #[arg(long, value_name = "E", default_value = "1/100000")]
+    epsilon_ln: Rational,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -95,6 +107,7 @@ impl ConstructionArguments {
         let target = target(text, self.dim)?;
         let resolution =
             Resolution::new(target.d(), s.clone(), self.bound.clone(), m).map_err(as_usage)?;
+        let choice = self.tokens.of(&self.arch)?.at(target.d());
         Ok(Construction {
             text: text.clone(),
             target,
@@ -104,6 +117,8 @@ impl ConstructionArguments {
                 ReaderName::Paper => Reader::Paper,
                 ReaderName::Dyadic => Reader::Dyadic,
             },
+            architecture: choice.map_err(|error| usage(error.to_string()))?,
+            stabiliser: self.epsilon_ln.clone(),
         })
     }
 }
@@ -115,9 +130,38 @@ struct Construction {
     resolution: Resolution,
     groups: usize,
     reader: Reader,
+    architecture: Architecture,
+    stabiliser: Rational,
+}
+
+/// A network of the proofs.
+enum Built {
+    Ffn(Box<ffn::Witness>),
+    Transformer(Box<loopfit_witness::transformer::Witness>),
 }
 
 impl Construction {
+    /// The network.
+    fn build(&self) -> Result<Built> {
+        let resolution = self.resolution.clone();
+        let Architecture::Transformer { partition } = &self.architecture else {
+            return Ok(Built::Ffn(Box::new(self.ffn()?)));
+        };
+        let setting = Setting {
+            partition: partition.clone(),
+            stabiliser: self.stabiliser.clone(),
+            reader: self.reader,
+            ..Setting::new(resolution.d)
+        };
+        let witness = loopfit_witness::transformer::Witness::new(
+            resolution,
+            self.groups,
+            setting,
+            &*self.target,
+        );
+        Ok(Built::Transformer(Box::new(witness.map_err(as_usage)?)))
+    }
+
     /// The FFN witness.
     fn ffn(&self) -> Result<ffn::Witness> {
         let resolution = self.resolution.clone();
@@ -154,6 +198,13 @@ impl Construction {
             ("m", json!(resolution.m)),
             ("K", json!(resolution.cells_per_axis())),
             ("u_grp", json!(self.groups)),
+            (
+                "arch",
+                json!(match self.architecture {
+                    Architecture::Ffn => "ffn",
+                    Architecture::Transformer { .. } => "transformer",
+                }),
+            ),
         ] {
             object.insert(key.into(), value);
         }

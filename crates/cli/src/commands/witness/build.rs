@@ -1,7 +1,7 @@
 //! `loopfit witness build`.
 
-use super::{Construction, ConstructionArguments, as_usage, say};
-use crate::exit::Exit;
+use super::{Built, Construction, ConstructionArguments, as_usage, say, transformer};
+use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::{Context, Result};
 use loopfit_data::Preprocessing;
@@ -45,7 +45,16 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         output::check_writable(path, &[])?;
     }
     let construction = a.construction.get()?;
-    let witness = construction.ffn()?;
+    let witness = match construction.build()? {
+        Built::Ffn(witness) => witness,
+        Built::Transformer(witness) => {
+            let files = a.output.as_deref().zip(exact.as_deref());
+            if a.state.is_some() || a.width.is_some() {
+                return Err(usage("--q and --r pad the FFN: leave them out".to_string()));
+            }
+            return transformer::build(&construction, &witness, files, a.iterations, global);
+        }
+    };
     let written = match (&a.output, &exact) {
         (Some(path), Some(exact)) => Some(write(a, &construction, &witness, path, exact, global)?),
         _ => None,
@@ -84,7 +93,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn line_json(line: &Resource) -> Value {
+pub(super) fn line_json(line: &Resource) -> Value {
     let relation = match line.relation {
         Relation::Equal => "=",
         Relation::AtMost => "<=",

@@ -1,12 +1,12 @@
 //! `loopfit witness check`.
 
-use super::{Construction, ConstructionArguments, as_usage};
+use super::{Built, Construction, ConstructionArguments, as_usage};
 use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::{Context, Result};
 use loopfit_report::number;
 use loopfit_witness::ffn::check::{Invariant, check, inputs};
-use loopfit_witness::golden;
+use loopfit_witness::{Rational, golden, transformer};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -77,13 +77,19 @@ fn compare(files: &[PathBuf], global: &Global) -> Result<Exit> {
 }
 
 fn invariants(a: &Arguments, construction: &Construction, global: &Global) -> Result<Exit> {
-    let witness = construction.ffn()?;
-    let inputs = inputs(&witness, a.points, a.seed);
-    let on_strips = inputs
-        .iter()
-        .filter(|x| witness.resolution().is_on_strip(x))
-        .count();
-    let invariants = check(&witness, &*construction.target, &inputs).map_err(as_usage)?;
+    let twin = construction.ffn()?;
+    let inputs = inputs(&twin, a.points, a.seed);
+    let on_strip = |x: &&Vec<Rational>| construction.resolution.is_on_strip(x);
+    let on_strips = inputs.iter().filter(on_strip).count();
+    let target = &*construction.target;
+    let (name, invariants) = match construction.build()? {
+        Built::Ffn(witness) => ("FFN", check(&witness, target, &inputs)),
+        Built::Transformer(witness) => (
+            "Transformer",
+            transformer::check::check(&witness, &twin, target, &inputs),
+        ),
+    };
+    let invariants = invariants.map_err(as_usage)?;
     if global.json {
         let of = |i: &Invariant| json!({ "name": i.name, "checked": i.checked, "violation": i.violation });
         output::print_json(&json!({
@@ -92,7 +98,7 @@ fn invariants(a: &Arguments, construction: &Construction, global: &Global) -> Re
         }))?;
     } else {
         let mut text = format!(
-            "FFN witness: {}\n{} inputs, {on_strips} of them on strips, run exactly\n\n",
+            "{name} witness: {}\n{} inputs, {on_strips} of them on strips, run exactly\n\n",
             construction.words(),
             inputs.len()
         );

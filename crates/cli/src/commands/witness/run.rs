@@ -1,6 +1,9 @@
 //! `loopfit witness run`.
 
-use super::{AnyTarget, Construction, ConstructionArguments, PointArgument, as_usage, short};
+use super::{
+    AnyTarget, Built, Construction, ConstructionArguments, PointArgument, as_usage, short,
+    transformer,
+};
 use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::Result;
@@ -12,7 +15,7 @@ use std::str::FromStr;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit witness run --target \"x1*(1-x2)/2\" --smoothness 2 -m 2 --x 1/3,0.2\n  loopfit witness run --target \"x1/2\" --smoothness 1 -m 8 --x 0.3 --x 0.7 --arithmetic f64 --reader dyadic\n  loopfit witness run --target sim:friedman1 --smoothness 1 --bound 4 -m 1 -u 1 --x 0.3,0.6,0.2,0.9,0.4 --json"
+    after_help = "Examples:\n  loopfit witness run --target \"x1*(1-x2)/2\" --smoothness 2 -m 2 --x 1/3,0.2\n  loopfit witness run --target \"x1/2\" --smoothness 1 -m 8 --x 0.3 --x 0.7 --arithmetic f64 --reader dyadic\n  loopfit witness run --target sim:friedman1 --smoothness 1 --bound 4 -m 1 -u 1 --x 0.3,0.6,0.2,0.9,0.4 --json\n  loopfit witness run --target \"x1/2\" --smoothness 1 -m 2 -u 1 --arch transformer --x 0.3"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -20,7 +23,8 @@ pub(crate) struct Arguments {
     /// An input, coordinates separated by commas, each p/q or a decimal; may be repeated.
     #[arg(long, value_name = "X", required = true)]
     x: Vec<PointArgument>,
-    /// Arithmetic: exact, f64, f32, or a number of mantissa bits.
+    /// Arithmetic: exact, f64, f32, or a number of mantissa bits. A Transformer has roots, so that exact means
+    /// enough bits for the digits shown, checked by running again with more.
     #[arg(long, value_name = "A", default_value = "exact")]
     arithmetic: ArithmeticName,
     /// Iterations; by default the finishing time.
@@ -126,7 +130,13 @@ impl Row {
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let construction = a.construction.get()?;
-    let witness = construction.ffn()?;
+    let witness = match construction.build()? {
+        Built::Ffn(witness) => witness,
+        Built::Transformer(witness) => {
+            let (x, t) = (&a.x, a.iterations);
+            return transformer::run(&construction, &witness, x, a.arithmetic, t, global);
+        }
+    };
     let resolution = witness.resolution();
     let finishing = witness.resources().finishing_time;
     let iterations = a.iterations.unwrap_or(finishing);

@@ -1,6 +1,6 @@
 //! `loopfit witness trace`.
 
-use super::{ConstructionArguments, PointArgument, as_usage, short};
+use super::{Built, ConstructionArguments, PointArgument, as_usage, short, transformer};
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
@@ -41,26 +41,44 @@ enum Each {
 }
 
 /// Consecutive iterations of one instruction.
-struct Line {
+pub(super) struct Line {
     first: usize,
     last: usize,
     phases: String,
     /// Registers that changed, with their last value.
     registers: BTreeMap<usize, Rational>,
+    /// Of a Transformer: the scales of the controller and of the references.
+    pub(super) scales: Option<[f64; 2]>,
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let construction = a.construction.get()?;
-    let witness = construction.ffn()?;
+    let built = construction.build()?;
     let Some(x) = a.x.as_ref().filter(|_| !a.program) else {
-        let program = &witness.evaluator().program;
+        let program = match &built {
+            Built::Ffn(witness) => witness.evaluator().program.to_string(),
+            Built::Transformer(witness) => format!(
+                "routing\n{}\nevaluator\n{}\nterminal correction\n{}",
+                witness.routing().program,
+                witness.evaluator().program,
+                witness.correction().program
+            ),
+        };
         if global.json {
-            let phases: Vec<String> = program.to_string().lines().map(str::to_string).collect();
+            let phases: Vec<&str> = program.lines().collect();
             output::print_json(&json!({ "phases": phases }))?;
         } else {
-            output::print(&program.to_string())?;
+            output::print(&program)?;
         }
         return Ok(Exit::Done);
+    };
+    let instructions = a.each == Each::Instruction;
+    let witness = match &built {
+        Built::Ffn(witness) => witness,
+        Built::Transformer(witness) => {
+            let span = (a.from, a.to);
+            return transformer::trace(&construction, witness, x, span, instructions, global);
+        }
     };
     let to = a.to.unwrap_or(witness.resources().finishing_time);
     if a.from == 0 || a.from > to {
@@ -69,18 +87,27 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             a.from
         )));
     }
-    let lines = lines(a, &witness, x, to).map_err(as_usage)?;
-    let names = witness.block().coordinates();
+    let lines = lines(witness, x, (a.from, to), instructions).map_err(as_usage)?;
+    let title = format!("FFN witness: {}, x = {}", construction.words(), x.text());
+    print(&title, x, &lines, witness.block().coordinates(), global)
+}
+
+/// Prints a trace.
+pub(super) fn print(
+    title: &str,
+    x: &PointArgument,
+    lines: &[Line],
+    names: &[String],
+    global: &Global,
+) -> Result<Exit> {
     if global.json {
         let lines: Vec<Value> = lines.iter().map(|line| line.to_json(names)).collect();
         output::print_json(&json!({ "x": x.text(), "lines": lines }))?;
     } else {
-        let mut text = format!(
-            "FFN witness: {}, x = {}\niterations, phase, registers that changed\n",
-            construction.words(),
-            x.text()
-        );
-        for line in &lines {
+        let scales = lines.iter().any(|line| line.scales.is_some());
+        let more = if scales { " [scales of controller, references]" } else { "" };
+        let mut text = format!("{title}\niterations, phase,{more} registers that changed\n");
+        for line in lines {
             text += &line.text(names);
         }
         output::print(&text)?;
@@ -89,50 +116,54 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
 }
 
 fn lines(
-    a: &Arguments,
     witness: &ffn::Witness,
     x: &PointArgument,
-    to: usize,
+    (from, to): (usize, usize),
+    instructions: bool,
 ) -> Result<Vec<Line>, loopfit_witness::Error> {
     let runner = witness.runner(Exact);
     let mut run = runner.start(&x.0)?;
     let mut lines: Vec<Line> = Vec::new();
     // Phases are named in what runs, not among what changes.
-    let phases: Vec<usize> = witness
-        .placement()
-        .phases
-        .iter()
-        .chain(&witness.selector().phases)
-        .map(|c| c.0)
-        .collect();
+    let phases = witness.placement().phases.iter();
+    let phases: Vec<usize> = phases.chain(&witness.selector().phases).map(|c| c.0).collect();
     for t in 1..=to {
         let name = active(&run);
-        let name = match a.each {
-            Each::Iteration => name,
-            Each::Instruction => instruction(&name),
-        };
+        let name = if instructions { instruction(&name) } else { name };
         let changes = run.step();
-        if t < a.from {
+        if t < from {
             continue;
         }
         let registers = changes
             .into_iter()
             .filter(|change| !phases.contains(&change.coordinate))
             .map(|Change { coordinate, to, .. }| (coordinate, to));
-        match lines.last_mut() {
-            Some(line) if a.each == Each::Instruction && line.phases == name => {
-                line.last = t;
-                line.registers.extend(registers);
-            }
-            _ => lines.push(Line {
-                first: t,
-                last: t,
-                phases: name,
-                registers: registers.collect(),
-            }),
-        }
+        push(&mut lines, t, name, registers, instructions);
     }
     Ok(lines)
+}
+
+/// Adds an iteration to the lines: to the last one if it is of the same instruction.
+pub(super) fn push(
+    lines: &mut Vec<Line>,
+    t: usize,
+    phases: String,
+    registers: impl Iterator<Item = (usize, Rational)>,
+    instructions: bool,
+) {
+    match lines.last_mut() {
+        Some(line) if instructions && line.phases == phases => {
+            line.last = t;
+            line.registers.extend(registers);
+        }
+        _ => lines.push(Line {
+            first: t,
+            last: t,
+            phases,
+            registers: registers.collect(),
+            scales: None,
+        }),
+    }
 }
 
 /// The phases that are on, with their values where these are not what they should be: one, or the scale C.
@@ -148,7 +179,7 @@ fn active(run: &Run<'_, Exact>) -> String {
 }
 
 /// The instruction that a phase belongs to: `location 1: bit` is part of `location 1`.
-fn instruction(phase: &str) -> String {
+pub(super) fn instruction(phase: &str) -> String {
     match phase.split_once(": ") {
         Some((instruction, _)) => instruction.to_string(),
         None => phase.to_string(),
@@ -165,14 +196,17 @@ impl Line {
         let changes = self.registers.iter();
         let changes = changes.map(|(&i, value)| format!("{} = {}", names[i], short(value)));
         let changes: Vec<String> = changes.collect();
-        format!("{span:>13}  {:<24}  {}\n", self.phases, changes.join(", "))
+        let scales = self.scales.map_or(String::new(), |[controller, references]| {
+            format!("  [{controller:.6}, {references:.6}]")
+        });
+        format!("{span:>13}  {:<24}{scales}  {}\n", self.phases, changes.join(", "))
     }
 
     fn to_json(&self, names: &[String]) -> Value {
         let registers = self.registers.iter();
         let registers = registers.map(|(&i, value)| (names[i].clone(), json!(value.to_string())));
         json!({
-            "first": self.first, "last": self.last, "phase": self.phases,
+            "first": self.first, "last": self.last, "phase": self.phases, "scales": self.scales,
             "registers": Value::Object(registers.collect()),
         })
     }

@@ -1,0 +1,286 @@
+//! The Transformer's part of the `witness` commands.
+
+use super::run::ArithmeticName;
+use super::{Construction, PointArgument, as_usage, say, short};
+use crate::exit::{Exit, usage};
+use crate::{Global, output};
+use anyhow::{Context, Result};
+use loopfit_data::Preprocessing;
+use loopfit_engine::{FittedModel, Provenance};
+use loopfit_likelihood::{Gaussian, Likelihood};
+use loopfit_model::Bounds;
+use loopfit_report::{Align, Table, number};
+use loopfit_witness::transformer::exact::Outcome;
+use loopfit_witness::transformer::precision::Settled;
+use loopfit_witness::transformer::{Witness, scientific};
+use loopfit_witness::{BigFloat, Double, Rational, Single};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Digits of outputs that are shown.
+const DIGITS: usize = 30;
+
+/// Iterations after clearing in which the scale settles, unless asked for others: the discrepancy shrinks by the square of
+/// `eps_LN / (1 + eps_LN)` with each.
+const SETTLING: usize = 10;
+
+/// `witness build`.
+pub(super) fn build(
+    construction: &Construction,
+    witness: &Witness,
+    files: Option<(&Path, &Path)>,
+    iterations: Option<usize>,
+    global: &Global,
+) -> Result<Exit> {
+    if let Some((path, exact)) = files {
+        write(construction, witness, path, exact, iterations, global)?;
+    }
+    let resources = witness.resources();
+    if global.json {
+        let mut object = construction.to_json();
+        let texts = |codes: &[Rational]| codes.iter().map(Rational::to_string).collect::<Vec<_>>();
+        let table: Vec<Value> = resources.table().iter().map(super::build::line_json).collect();
+        let times = resources.times;
+        for (key, value) in [
+            ("p_nat", json!(resources.p_nat)),
+            ("q_hom", json!(resources.q_hom)),
+            ("q", json!(resources.q)),
+            ("N", json!(resources.tokens)),
+            ("Lambda", json!(resources.gate)),
+            ("units_used", json!(resources.units_used())),
+            ("resources", json!(table)),
+            ("L_route", json!(resources.comparisons)),
+            ("T_route", json!(times.route)),
+            ("T_load", json!(times.load)),
+            ("T_halt", json!(times.halt)),
+            ("T_clear", json!(times.clear)),
+            ("B_L", json!(resources.count)),
+            ("bits", json!(witness.default_bits())),
+            ("codes", json!(texts(witness.codes()))),
+            ("readout_code", json!(witness.correction().code.to_string())),
+        ] {
+            object.insert(key.into(), value);
+        }
+        output::print_json(&Value::Object(object))?;
+        return Ok(Exit::Done);
+    }
+    output::print(&format!(
+        "Transformer witness: {}\nbuilt, what the paper states, its formula\n\n{resources}{:<24}{:>10}               estimated from above, for runs\n",
+        construction.words(),
+        "mantissa bits",
+        witness.default_bits()
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// Writes the model in 32 bits, and the codes, which they do not hold.
+fn write(
+    construction: &Construction,
+    witness: &Witness,
+    path: &Path,
+    exact: &Path,
+    iterations: Option<usize>,
+    global: &Global,
+) -> Result<()> {
+    let t = iterations.unwrap_or(witness.resources().times.clear + SETTLING);
+    let parameters = witness.parameters(t).map_err(as_usage)?;
+    let largest = parameters.values().iter().fold(1.0f32, |m, v| m.max(v.abs()));
+    let model = FittedModel {
+        bounds: Bounds::new(largest, construction.resolution.h.to_f32())?,
+        likelihood: Likelihood::Gaussian(Gaussian::squared_error()),
+        preprocessing: Preprocessing::unchanged(construction.resolution.d),
+        provenance: Provenance {
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            source: format!("constructed, not fitted: {}", construction.words()),
+            training_samples: String::new(),
+            budget: parameters.network().count(),
+            seed: 0,
+            validation: 0.0,
+            updates: 0,
+        },
+        parameters,
+    };
+    model.save(path).with_context(|| format!("cannot write {}", path.display()))?;
+    let mut csv = format!("code,exact\nreadout,{}\n", witness.correction().code);
+    for (j, code) in witness.codes().iter().enumerate() {
+        csv += &format!("group {j},{code}\n");
+    }
+    output::write_file(exact, &csv)?;
+    say(
+        global,
+        &format!(
+            "in 32 bits the network computes another function: {} has its codes exactly, and `witness run` runs it with enough bits",
+            exact.display()
+        ),
+    );
+    Ok(())
+}
+
+/// One input with what came out.
+struct Row {
+    x: PointArgument,
+    /// Nothing on strips.
+    outcome: Option<Outcome>,
+    value: Rational,
+    bits: Option<usize>,
+    f0: Rational,
+}
+
+/// `witness run`.
+pub(super) fn run(
+    construction: &Construction,
+    witness: &Witness,
+    points: &[PointArgument],
+    arithmetic: ArithmeticName,
+    iterations: Option<usize>,
+    global: &Global,
+) -> Result<Exit> {
+    let t = iterations.unwrap_or(witness.resources().times.clear + SETTLING);
+    let row = |x: &PointArgument| -> Result<Row, loopfit_witness::Error> {
+        let (value, bits) = evaluate(witness, arithmetic, &x.0, t)?;
+        Ok(Row {
+            outcome: witness.exact().evaluate(&x.0).ok(),
+            f0: construction.target.value(&x.0)?,
+            x: x.clone(),
+            value,
+            bits,
+        })
+    };
+    let rows: Vec<Row> = points.iter().map(row).collect::<Result<_, _>>().map_err(as_usage)?;
+    let accuracy = witness.correction().accuracy().to_f64() * construction.resolution.h.to_f64();
+    let bound = construction.resolution.interior_error_bound() + accuracy;
+    if global.json {
+        let mut object = construction.to_json();
+        let of = |row: &Row| {
+            let x: Vec<String> = row.x.0.iter().map(Rational::to_string).collect();
+            let part = |value: fn(&Outcome) -> &Rational| {
+                row.outcome.as_ref().map(|outcome| value(outcome).to_string())
+            };
+            json!({
+                "x": x, "u": part(|o| &o.u), "v": part(|o| &o.v), "value": scientific(&row.value, 40),
+                "f0": row.f0.to_string(), "error": row.error(), "bits": row.bits,
+            })
+        };
+        object.insert("T".into(), json!(t));
+        object.insert("bound".into(), json!(bound));
+        object.insert("points".into(), rows.iter().map(of).collect());
+        output::print_json(&Value::Object(object))?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new([
+        ("x", Align::Left),
+        ("u", Align::Right),
+        ("v", Align::Right),
+        ("output", Align::Right),
+        ("f0(x)", Align::Right),
+        ("error", Align::Right),
+        ("bits", Align::Right),
+    ]);
+    for row in &rows {
+        let part = |value: fn(&Outcome) -> &Rational| match &row.outcome {
+            Some(outcome) => short(value(outcome)),
+            None => number::ABSENT.to_string(),
+        };
+        table.push([
+            row.x.text(),
+            part(|o| &o.u),
+            part(|o| &o.v),
+            scientific(&row.value, DIGITS),
+            short(&row.f0),
+            number::value(row.error(), 4, number::Exponent::Own),
+            row.bits.map_or(number::ABSENT.to_string(), |bits| bits.to_string()),
+        ]);
+    }
+    output::print(&format!(
+        "Transformer witness: {}\n{} iterations (Theorem E.1); u and v are exact and absent on strips\n\n{}\nOff the strips and the routing exceptional set the error is at most {} (S23, S28 and the readout's accuracy).\n",
+        construction.words(),
+        number::integer(t as u64),
+        table.to_terminal(output::color()),
+        number::value(bound, 4, number::Exponent::Own)
+    ))?;
+    Ok(Exit::Done)
+}
+
+impl Row {
+    fn error(&self) -> f64 {
+        (&self.value - &self.f0).to_f64().abs()
+    }
+}
+
+/// The output after so many iterations, and the bits at which it had settled.
+fn evaluate(
+    witness: &Witness,
+    arithmetic: ArithmeticName,
+    x: &[Rational],
+    t: usize,
+) -> Result<(Rational, Option<usize>), loopfit_witness::Error> {
+    macro_rules! in_arithmetic {
+        ($arithmetic:expr) => {{
+            let runner = witness.runner($arithmetic);
+            let mut run = runner.start(x)?;
+            run.advance(t);
+            run.output()
+        }};
+    }
+    let value = match arithmetic {
+        ArithmeticName::Exact => {
+            let Settled { values, bits, .. } = witness.settled(x, &[t])?;
+            let value = values.into_iter().next().unwrap_or(Rational::ZERO);
+            return Ok((value, Some(bits)));
+        }
+        ArithmeticName::F64 => in_arithmetic!(Double)?,
+        ArithmeticName::F32 => in_arithmetic!(Single)?,
+        ArithmeticName::Bits(bits) => in_arithmetic!(BigFloat::new(bits))?,
+    };
+    Ok((value, None))
+}
+
+/// `witness trace`: the controller's phases and registers, and the scales of the tokens.
+pub(super) fn trace(
+    construction: &Construction,
+    witness: &Witness,
+    x: &PointArgument,
+    (from, to): (usize, Option<usize>),
+    instructions: bool,
+    global: &Global,
+) -> Result<Exit> {
+    let to = to.unwrap_or(witness.resources().times.clear);
+    if from == 0 || from > to {
+        return Err(usage(format!("--from {from} must be at least 1 and at most --to {to}")));
+    }
+    let runner = witness.runner(BigFloat::new(witness.default_bits()));
+    let mut run = runner.start(&x.0).map_err(as_usage)?;
+    let names = witness.block().coordinates();
+    let phases: Vec<usize> = witness.native().phases().map(|c| c.0).collect();
+    let mut lines: Vec<super::trace::Line> = Vec::new();
+    for t in 1..=to {
+        let active = run.active_phases();
+        let active: Vec<&str> = active.iter().map(|phase| phase.name).collect();
+        let name = active.join(" + ").replace(['[', ']'], "");
+        let name = match instructions {
+            true => super::trace::instruction(&name),
+            false => name,
+        };
+        let changes = run.step();
+        if t < from {
+            continue;
+        }
+        let registers = changes
+            .into_iter()
+            .filter(|change| !phases.contains(&change.coordinate))
+            .map(|change| (change.coordinate, change.to));
+        let scale = |token: usize| run.inverse_square_scale(token).to_f64().powf(-0.5);
+        let scales = [scale(witness.controller()), scale(witness.controller() + 1)];
+        super::trace::push(&mut lines, t, name, registers, instructions);
+        if let Some(line) = lines.last_mut() {
+            line.scales = Some(scales);
+        }
+    }
+    super::trace::print(
+        &format!("Transformer witness: {}, x = {}", construction.words(), x.text()),
+        x,
+        &lines,
+        names,
+        global,
+    )
+}
