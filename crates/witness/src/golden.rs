@@ -214,6 +214,7 @@ mod tests {
     use super::*;
 
     const CASE: &str = include_str!("../tests/golden/ffn_d1s1_m2_u1.json");
+    const TRANSFORMER: &str = include_str!("../tests/golden/tr_d1s1_m2_h1.json");
 
     #[test]
     fn differences_are_named() {
@@ -226,6 +227,22 @@ mod tests {
         for (from, to, place) in falsified {
             let text = CASE.replacen(from, to, 1);
             assert_ne!(text, CASE);
+            let difference = compare(&text).unwrap().difference.unwrap();
+            assert_eq!(difference.place, place);
+        }
+    }
+
+    #[test]
+    fn differences_of_transformers_are_named() {
+        let falsified = [
+            ("\"L_route\": 12", "\"L_route\": 13", "resources.L_route"),
+            ("-286968957/", "-286968955/", "points[0].v"),
+            ("1189328184186429", "1189328184186428", "points[0].g_at.423"),
+            ("4437/32768", "4439/32768", "group_codes[1]"),
+        ];
+        for (from, to, place) in falsified {
+            let text = TRANSFORMER.replacen(from, to, 1);
+            assert_ne!(text, TRANSFORMER);
             let difference = compare(&text).unwrap().difference.unwrap();
             assert_eq!(difference.place, place);
         }

@@ -143,13 +143,13 @@ impl Witness {
         let codes = group_codes(&resolution, groups, target)?;
         let evaluator = Evaluator::new(&resolution, setting.reader)?;
         let mut block = Block::new();
-        let native = Native::new(&resolution, &evaluator, &mut block);
+        let correction = Correction::new(&resolution, setting.reader)?;
+        let native = Native::new(&resolution, &evaluator, &correction, &mut block);
         let p = block.coordinates().len();
         let q_hom = 2 * (p + 1);
         let encoding = Encoding::new(p, setting.q.unwrap_or(q_hom))?;
         let tokens = setting.partition.len() + CONSTANT_TOKENS;
         let routing = Routing::new(&resolution, groups, tokens, q_hom)?;
-        let correction = Correction::new(&resolution, setting.reader)?;
         let gate = Gate {
             lambda: Rational::from(gate_factor(q_hom) as i64),
             reference: native.front.scale.value(),
@@ -284,6 +284,31 @@ impl Witness {
             tokens.push(token);
         }
         Ok(tokens)
+    }
+
+    /// Whether `x` is exceptional: on a strip of the fine grid, or with a remainder so small that
+    /// its comparison is not proven to saturate. Elsewhere the error bounds hold.
+    ///
+    /// # Formula
+    /// A remainder is exceptional where `|u_i| < delta` at one of the `h` bits of an input, with
+    /// ideal remainders `u_i = 2 x_i - 1`, `u_i := 2 u_i - sign u_i`.
+    ///
+    /// # Reference
+    /// Section E.2.5 and Section E.4.
+    pub fn is_exceptional(&self, x: &[Rational]) -> bool {
+        let delta = self.routing.delta.and_then(Rational::from_f64);
+        let uncertain = |delta: &Rational| {
+            x.iter().any(|x| {
+                let mut u = x.scaled(1) - Rational::ONE;
+                (0..self.groups.u()).any(|_| {
+                    let small = u.abs() < *delta;
+                    let sign = if u.is_negative() { -1 } else { 1 };
+                    u = u.scaled(1) - Rational::from(sign);
+                    small
+                })
+            })
+        };
+        self.resolution.is_on_strip(x) || delta.as_ref().is_some_and(uncertain)
     }
 
     fn check_input(&self, x: &[Rational]) -> Result<(), Error> {

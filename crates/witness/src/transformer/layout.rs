@@ -1,5 +1,6 @@
 //! The native coordinates of a token in the allocation of Section E.2.1.
 
+use super::Correction;
 use crate::block::{Block, Coordinate};
 use crate::compiler::Placement;
 use crate::evaluator::Evaluator;
@@ -99,7 +100,12 @@ pub(super) const CORRECTION_PHASES: usize = 18;
 
 impl Native {
     /// The coordinates as new ones of an empty block.
-    pub fn new(resolution: &Resolution, evaluator: &Evaluator, block: &mut Block) -> Self {
+    pub fn new(
+        resolution: &Resolution,
+        evaluator: &Evaluator,
+        correction: &Correction,
+        block: &mut Block,
+    ) -> Self {
         let d = resolution.d;
         let placement = Placement::new(&evaluator.program, block, "eval ");
         let place = |register: crate::Register| placement.registers[register.0];
@@ -117,7 +123,8 @@ impl Native {
             scale: new("C".into()),
             address: new("I".into()),
             timer: new("tau_front".into()),
-            phases: ["w", "a", "s", "l"].map(|e| new(format!("e_{e}"))),
+            phases: ["warm-up", "timer", "scaling", "lookup"]
+                .map(|name| new(format!("front [{name}]"))),
         };
         let reserved = [1, 2, 3].map(|i| new(format!("reserved_{i}")));
         let correction = CorrectionCoordinates {
@@ -125,11 +132,13 @@ impl Native {
                 .iter()
                 .map(|name| new(format!("read {name}")))
                 .collect(),
-            phases: (1..=CORRECTION_PHASES)
-                .map(|i| new(format!("read e_{i}")))
+            phases: correction.program.phases()[..CORRECTION_PHASES]
+                .iter()
+                .map(|phase| new(format!("read [{}]", phase.name)))
                 .collect(),
         };
-        let (key, signal, boot) = (new("k".into()), new("a_att".into()), new("e_boot".into()));
+        let (key, signal) = (new("k".into()), new("a_att".into()));
+        let boot = new("route [boot]".into());
         let mut each =
             |name: &str| -> Vec<_> { (0..d).map(|i| new(format!("{name}_{i}"))).collect() };
         let (local, aggregate) = (each("x_loc"), each("x_agg"));
@@ -137,7 +146,9 @@ impl Native {
             ["u", "w", "b", "p", "tau_cmp", "tau_level"].map(|name| new(format!("{name}_{i}")))
         });
         let data = data.collect();
-        let phases = (0..d).map(|i| ["C", "M", "H"].map(|name| new(format!("e_{name}_{i}"))));
+        let phases = (0..d).map(|i| {
+            ["compare", "commit", "handoff"].map(|name| new(format!("route [{name} {i}]")))
+        });
         let phases = phases.collect();
         Self {
             evaluator: placement,
@@ -157,6 +168,19 @@ impl Native {
                 phases,
             },
         }
+    }
+
+    /// Every phase coordinate, in the order in which a run meets them: boot, routing, front end,
+    /// evaluator, correction.
+    pub fn phases(&self) -> impl Iterator<Item = Coordinate> + '_ {
+        let routing = self.routing.phases.iter().flatten();
+        [&self.routing.boot]
+            .into_iter()
+            .chain(routing)
+            .chain(&self.front.phases)
+            .chain(&self.evaluator.phases)
+            .chain(&self.correction.phases)
+            .copied()
     }
 
     /// The corrected value `v`, which the output function reads.

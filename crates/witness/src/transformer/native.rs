@@ -7,6 +7,7 @@
 use super::{Real, Witness};
 use crate::Error;
 use crate::block::{Machine, State};
+use crate::ffn::run::{ActivePhase, Change};
 use crate::rational::Rational;
 
 /// The network in an arithmetic.
@@ -16,6 +17,8 @@ pub struct NativeRunner<'a, A: Real> {
     machine: Machine<A>,
     lambda: A::Number,
     stabiliser: A::Number,
+    /// `1 / (1 + eps_LN)`.
+    share: A::Number,
 }
 
 /// A token `alpha I_q(z)`.
@@ -23,8 +26,12 @@ pub struct NativeRunner<'a, A: Real> {
 struct Token<N> {
     /// `z`.
     state: State<N>,
+    /// `|z|^2 + 1`.
+    norm: N,
     /// `d_alpha = alpha^-2`.
     inverse_square: N,
+    /// `alpha` for this `d_alpha`, once it was asked for.
+    scale: Option<N>,
 }
 
 /// One input on its way through the network.
@@ -37,10 +44,15 @@ pub struct NativeRun<'a, A: Real> {
 
 impl<'a, A: Real> NativeRunner<'a, A> {
     pub(super) fn new(witness: &'a Witness, arithmetic: A) -> Self {
+        let stabiliser = &witness.setting().stabiliser;
         Self {
             witness,
             lambda: arithmetic.number(&witness.encoding().lambda()),
-            stabiliser: arithmetic.number(&witness.setting().stabiliser),
+            share: arithmetic.divide(
+                &arithmetic.number(&Rational::ONE),
+                &arithmetic.number(&(stabiliser + Rational::ONE)),
+            ),
+            stabiliser: arithmetic.number(stabiliser),
             machine: Machine::new(witness.block(), arithmetic),
         }
     }
@@ -50,9 +62,12 @@ impl<'a, A: Real> NativeRunner<'a, A> {
         let arithmetic = self.machine.arithmetic();
         let token = |native: Vec<Rational>| {
             let numbers = native.iter().map(|z| arithmetic.number(z)).collect();
+            let state = self.machine.state(numbers);
             Token {
-                state: self.machine.state(numbers),
+                norm: self.norm(&state),
+                state,
                 inverse_square: arithmetic.number(&Rational::ONE),
+                scale: None,
             }
         };
         let tokens = self.witness.start(x)?.into_iter().map(token);
@@ -65,13 +80,31 @@ impl<'a, A: Real> NativeRunner<'a, A> {
 }
 
 impl<A: Real> NativeRun<'_, A> {
-    /// One iteration: attention, normalisation, feedforward part, normalisation.
-    pub fn step(&mut self) {
+    /// One iteration: attention, normalisation, feedforward part, normalisation. What it changed in
+    /// the controller.
+    pub fn step(&mut self) -> Vec<Change<A::Number>> {
+        let controller = self.runner.witness.controller();
+        let before = self.state(controller).to_vec();
+        self.advance(1);
+        let pairs = before.into_iter().zip(self.state(controller)).enumerate();
+        pairs
+            .filter(|(_, (from, to))| from != *to)
+            .map(|(coordinate, (from, to))| Change {
+                coordinate,
+                from,
+                to: to.clone(),
+            })
+            .collect()
+    }
+
+    fn iterate(&mut self) {
         self.attend();
         for token in &mut self.tokens {
-            token.inverse_square = self.runner.normalised(token);
-            self.runner.machine.step(&mut token.state);
-            token.inverse_square = self.runner.normalised(token);
+            self.runner.normalise(token);
+            if !self.runner.machine.step(&mut token.state).is_empty() {
+                token.norm = self.runner.norm(&token.state);
+            }
+            self.runner.normalise(token);
         }
         self.iteration += 1;
     }
@@ -79,7 +112,7 @@ impl<A: Real> NativeRun<'_, A> {
     /// So many iterations.
     pub fn advance(&mut self, iterations: usize) {
         for _ in 0..iterations {
-            self.step();
+            self.iterate();
         }
     }
 
@@ -92,6 +125,18 @@ impl<A: Real> NativeRun<'_, A> {
     /// references.
     pub fn state(&self, token: usize) -> &[A::Number] {
         self.tokens[token].state.values()
+    }
+
+    /// The phases of the controller that are not zero.
+    pub fn active_phases(&self) -> Vec<ActivePhase<'_, A::Number>> {
+        let witness = self.runner.witness;
+        let zero = self.runner.machine.arithmetic().zero();
+        let state = self.state(witness.controller());
+        let phases = witness.native().phases().map(|phase| ActivePhase {
+            name: &witness.block().coordinates()[phase.0],
+            value: &state[phase.0],
+        });
+        phases.filter(|phase| *phase.value != zero).collect()
     }
 
     /// The inverse square `d_alpha` of a token's scale.
@@ -132,61 +177,120 @@ impl<A: Real> NativeRun<'_, A> {
     ///
     /// # Reference
     /// (S49) and (S51).
+    ///
+    /// # Sparsity
+    /// A token whose query is zero attends uniformly; few tokens have something to offer, and after
+    /// boot the two references' offers cancel there.
     fn attend(&mut self) {
         let witness = self.runner.witness;
         let a = self.runner.machine.arithmetic();
         let routing = &witness.native().routing;
         let zero = a.zero();
-        let one = a.number(&Rational::ONE);
-        let scales = self.tokens.iter().map(|token| {
-            let root = a.square_root(&token.inverse_square);
-            a.divide(&one, &root)
-        });
-        let scales: Vec<_> = scales.collect();
-        let count = a.number(&Rational::from(self.tokens.len() as i64));
-        // What each token offers: its key, then N times its local inputs, all times its scale.
-        let offers = self.tokens.iter().zip(&scales).map(|(token, scale)| {
-            let z = token.state.values();
-            let key = a.multiply(scale, &z[routing.key.0]);
-            let local = routing.local.iter().map(|place| match &z[place.0] {
-                z if *z == zero => zero.clone(),
-                z => a.multiply(scale, &a.multiply(&count, z)),
-            });
-            std::iter::once(key).chain(local).collect::<Vec<_>>()
-        });
+        let offers = self.tokens.iter_mut().map(|t| self.runner.offer(t));
         let offers: Vec<_> = offers.collect();
-        let places: Vec<_> = [routing.signal]
-            .iter()
-            .chain(&routing.aggregate)
-            .copied()
+        let count = Rational::from(self.tokens.len() as i64);
+        let places = [routing.signal]
+            .into_iter()
+            .chain(routing.aggregate.clone());
+        let places: Vec<_> = places.collect();
+        let totals: Vec<_> = (0..places.len())
+            .map(|channel| a.sum(offers.iter().flatten().map(|offer| offer[channel].clone())))
             .collect();
-        for (token, scale) in self.tokens.iter_mut().zip(&scales) {
+        for token in &mut self.tokens {
             let z = token.state.values();
             let query = a.sum(routing.remainders().map(|place| z[place.0].clone()));
-            let query = a.multiply(scale, &query);
-            let logits = offers.iter().map(|offer| a.multiply(&query, &offer[0]));
-            let weights = softmax(a, &logits.collect::<Vec<_>>());
-            let gathered = places.iter().enumerate().map(|(channel, place)| {
-                let terms = offers.iter().zip(&weights);
-                let terms = terms.filter(|(offer, _)| offer[channel] != zero);
-                let sum = a.sum(terms.map(|(offer, weight)| a.multiply(weight, &offer[channel])));
-                (place, sum)
-            });
-            let gathered: Vec<_> = gathered.filter(|(_, sum)| *sum != zero).collect();
-            if gathered.is_empty() {
+            let received: Vec<_> = if query == zero {
+                let share = |total: &A::Number| match *total == zero {
+                    true => zero.clone(),
+                    false => a.divide(total, &a.number(&count)),
+                };
+                totals.iter().map(share).collect()
+            } else {
+                let query = a.multiply(&self.runner.scale(token), &query);
+                self.runner.average(&query, &offers, places.len())
+            };
+            if received.iter().all(|sum| *sum == zero) {
                 continue;
             }
-            let mut values = z.to_vec();
-            for (place, sum) in gathered {
-                values[place.0] = a.add(&values[place.0], &a.divide(&sum, scale));
+            let scale = self.runner.scale(token);
+            let mut values = token.state.values().to_vec();
+            for (place, sum) in places.iter().zip(&received) {
+                values[place.0] = a.add(&values[place.0], &a.divide(sum, &scale));
             }
             token.state = self.runner.machine.state(values);
+            token.norm = self.runner.norm(&token.state);
         }
     }
 }
 
 impl<A: Real> NativeRunner<'_, A> {
-    /// The inverse square scale after one normalisation.
+    /// `alpha`.
+    fn scale(&self, token: &mut Token<A::Number>) -> A::Number {
+        let a = self.machine.arithmetic();
+        let scale = token.scale.get_or_insert_with(|| {
+            let root = a.square_root(&token.inverse_square);
+            a.divide(&a.number(&Rational::ONE), &root)
+        });
+        scale.clone()
+    }
+
+    /// `|z|^2 + 1`.
+    fn norm(&self, state: &State<A::Number>) -> A::Number {
+        let a = self.machine.arithmetic();
+        let zero = a.zero();
+        let values = state.values().iter().filter(|z| **z != zero);
+        let squares = a.sum(values.map(|z| a.multiply(z, z)));
+        a.add(&squares, &a.number(&Rational::ONE))
+    }
+
+    /// What a token offers the others, `alpha (k, N x_loc)`; nothing where all of it is zero.
+    fn offer(&self, token: &mut Token<A::Number>) -> Option<Vec<A::Number>> {
+        let a = self.machine.arithmetic();
+        let routing = &self.witness.native().routing;
+        let zero = a.zero();
+        let places = [&routing.key].into_iter().chain(&routing.local);
+        let mut values = places.clone().map(|place| &token.state.values()[place.0]);
+        if values.all(|z| *z == zero) {
+            return None;
+        }
+        let scale = self.scale(token);
+        let z = token.state.values();
+        let count = a.number(&Rational::from(self.witness.resources().tokens as i64));
+        let offer = places.enumerate().map(|(channel, place)| {
+            let scaled = a.multiply(&scale, &z[place.0]);
+            match channel {
+                0 => scaled,
+                _ => a.multiply(&count, &scaled),
+            }
+        });
+        Some(offer.collect())
+    }
+
+    /// The average of the offers under the softmax of a scaled query.
+    fn average(
+        &self,
+        query: &A::Number,
+        offers: &[Option<Vec<A::Number>>],
+        channels: usize,
+    ) -> Vec<A::Number> {
+        let a = self.machine.arithmetic();
+        let logits = offers.iter().map(|offer| match offer {
+            Some(offer) => a.multiply(query, &offer[0]),
+            None => a.zero(),
+        });
+        let weights = softmax(a, &logits.collect::<Vec<_>>());
+        let terms = || offers.iter().zip(&weights);
+        let channel = |channel: usize| {
+            let products = terms().filter_map(|(offer, weight)| {
+                let offer = offer.as_ref()?;
+                Some(a.multiply(weight, &offer[channel]))
+            });
+            a.sum(products)
+        };
+        (0..channels).map(channel).collect()
+    }
+
+    /// One layer normalisation.
     ///
     /// # Formula
     /// ```math
@@ -195,15 +299,15 @@ impl<A: Real> NativeRunner<'_, A> {
     ///
     /// # Reference
     /// (S45).
-    fn normalised(&self, token: &Token<A::Number>) -> A::Number {
+    fn normalise(&self, token: &mut Token<A::Number>) {
         let a = self.machine.arithmetic();
-        let one = a.number(&Rational::ONE);
-        let zero = a.zero();
-        let values = token.state.values().iter().filter(|z| **z != zero);
-        let norm = a.add(&a.sum(values.map(|z| a.multiply(z, z))), &one);
         let kept = a.multiply(&self.stabiliser, &token.inverse_square);
-        let sum = a.add(&a.multiply(&self.lambda, &norm), &kept);
-        a.divide(&sum, &a.add(&one, &self.stabiliser))
+        let sum = a.add(&a.multiply(&self.lambda, &token.norm), &kept);
+        let normalised = a.multiply(&sum, &self.share);
+        if normalised != token.inverse_square {
+            token.inverse_square = normalised;
+            token.scale = None;
+        }
     }
 }
 

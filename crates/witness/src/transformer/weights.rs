@@ -2,8 +2,10 @@
 
 use super::{Real, Witness};
 use crate::Error;
+use crate::arithmetic::Single;
 use crate::rational::Rational;
-use loopfit_model::{Architecture, Network, Tying};
+use loopfit_model::reference::LAYER_NORM_STABILISER;
+use loopfit_model::{Architecture, Network, Parameters, Tying};
 
 /// A tensor by its entries that are not zero.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +77,23 @@ impl Witness {
             }
         }
         values
+    }
+
+    /// The model with `t` iterations in floats of 32 bits, the type of model files.
+    ///
+    /// It runs, but does not compute the construction's function: codes and layer norms need
+    /// hundreds of bits. [`Witness::codes`] and [`Witness::correction`] have the codes in full.
+    pub fn parameters(&self, t: usize) -> Result<Parameters, Error> {
+        if self.setting().stabiliser.to_f64() != LAYER_NORM_STABILISER {
+            let stabiliser = &self.setting().stabiliser;
+            let problem = format!(
+                "its stabiliser is {stabiliser}, that of model files is {LAYER_NORM_STABILISER}"
+            );
+            return Err(Error::Shape(problem));
+        }
+        let network = self.network(t)?;
+        let values = self.dense(&network, &Single);
+        Parameters::new(network, values).map_err(|error| Error::Shape(error.to_string()))
     }
 
     fn input_tensors<A: Real>(&self, a: &A) -> Vec<Tensor<A::Number>> {
