@@ -234,6 +234,36 @@ fn exceptional_inputs_are_known() {
     assert!(!exceptional("0.26") && !exceptional("0.99"));
 }
 
+/// Faces, corners and points beside them: ideal comparisons lead to an integer address there as
+/// well, and `u` is a fraction of a cell's value. Rounded runs end with a number, even where the
+/// comparator has not saturated and the lookup interpolates between codes.
+#[test]
+fn exceptional_inputs_are_run() {
+    for reader in [Reader::Paper, Reader::Dyadic] {
+        let setting = Setting {
+            reader,
+            ..Setting::new(1)
+        };
+        let witness = witness_with(1, "1", 2, 2, setting);
+        let exact = witness.exact();
+        let runner = witness.runner(BigFloat::new(witness.default_bits()));
+        let tiny = Rational::power_of_two(-60);
+        for face in ["0", "1/4", "1/2", "3/4", "1"] {
+            for x in [r(face), r(face) - &tiny, r(face) + &tiny] {
+                if x.is_negative() || x > Rational::ONE {
+                    continue;
+                }
+                assert!(witness.is_exceptional(std::slice::from_ref(&x)));
+                let outcome = exact.evaluate(std::slice::from_ref(&x)).unwrap();
+                assert!(outcome.u.abs() <= Rational::ONE);
+                let mut run = runner.start(&[x]).unwrap();
+                run.advance(witness.resources().times.clear);
+                run.output().unwrap();
+            }
+        }
+    }
+}
+
 #[test]
 fn model_files_have_one_stabiliser() {
     let setting = Setting {
