@@ -55,26 +55,40 @@ pub fn check(
         note(0, outcome.is_ok(), &|| "it does not".into());
         let Ok(outcome) = outcome else { continue };
         let expected = runner.evaluate(x)?.u;
-        note(1, outcome.u == expected, &|| format!("{} and {expected}", outcome.u));
+        note(1, outcome.u == expected, &|| {
+            format!("{} and {expected}", outcome.u)
+        });
         let u = outcome.u.to_f64();
         let inverse = u / libm::sqrt(1.0 - 0.5 * u * u);
         let gap = (outcome.v.to_f64() - inverse).abs();
-        note(2, gap <= accuracy * (1.0 + 1e-12), &|| format!("the gap is {gap}"));
+        note(2, gap <= accuracy * (1.0 + 1e-12), &|| {
+            format!("the gap is {gap}")
+        });
         let settled = witness.settled(x, &AFTER.map(|j| clear + j))?;
         let (limit, _) = witness.limit(&outcome.v, settled.bits);
         let limit = limit.to_f64();
         let stabiliser = witness.setting().stabiliser.to_f64();
         let ratio = stabiliser / (1.0 + stabiliser);
-        let scales: Vec<f64> = settled.inverse_square_scales.iter().map(Rational::to_f64).collect();
+        let scales: Vec<f64> = settled
+            .inverse_square_scales
+            .iter()
+            .map(Rational::to_f64)
+            .collect();
         let contracts = AFTER.iter().zip(&scales).all(|(&j, scale)| {
             let expected = limit + ratio.powi(2 * j as i32) * (scales[0] - limit);
             (scale - expected).abs() <= 1e-12 * limit
         });
         note(3, contracts, &|| format!("{scales:?} towards {limit}"));
         let f0 = target.value(x)?;
-        let errors = settled.values.iter().skip(1).map(|g| (g - &f0).to_f64().abs());
+        let errors = settled
+            .values
+            .iter()
+            .skip(1)
+            .map(|g| (g - &f0).to_f64().abs());
         let largest = errors.fold(0.0, f64::max);
-        note(4, largest <= bound * (1.0 + 1e-9) + ratio, &|| format!("{largest} above {bound}"));
+        note(4, largest <= bound * (1.0 + 1e-9) + ratio, &|| {
+            format!("{largest} above {bound}")
+        });
     }
     Ok(all.into())
 }
@@ -89,7 +103,9 @@ mod tests {
 
     #[test]
     fn invariants_hold() {
-        let target = Expression::parse("x1*(1-x1) - 1/10", None).unwrap().into_target();
+        let target = Expression::parse("x1*(1-x1) - 1/10", None)
+            .unwrap()
+            .into_target();
         let resolution = Resolution::new(1, "1".parse().unwrap(), Rational::ONE, 1).unwrap();
         let twin = ffn::Witness::new(resolution.clone(), 1, Reader::Paper, &*target).unwrap();
         let witness = Witness::new(resolution, 1, Setting::new(1), &*target).unwrap();

@@ -38,10 +38,10 @@ impl Correction {
     /// The correction of a resolution.
     ///
     /// # Formula
-    /// ```math
-    /// b = \lceil sm \rceil + 6, \quad \ell = \lceil sm/2 \rceil + 4, \quad J = \lceil sm \rceil + 6,
-    /// \qquad a_j = 2^{-b} \lfloor 2^b c_j/4 \rfloor, \quad c_j = \tbinom{2j}{j} 4^{-j}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        b = \lceil sm \rceil + 6, \quad \ell = \lceil sm/2 \rceil + 4, \quad J = \lceil sm \rceil + 6,
+        \qquad a_j = 2^{-b} \lfloor 2^b c_j/4 \rfloor, \quad c_j = \tbinom{2j}{j} 4^{-j}
+    ")]
     ///
     /// # Reference
     /// Section E.3.1.
@@ -91,9 +91,7 @@ impl Correction {
     /// The blocks from the evaluator's halt until everything but `C` and `v` is cleared.
     ///
     /// # Formula
-    /// ```math
-    /// (J + 1)(2b + 2\ell + 5) + 4\ell + 5
-    /// ```
+    #[doc = loopfit_tex::tex!(r"(J + 1)(2b + 2\ell + 5) + 4\ell + 5")]
     /// below the bound (S65); the transfer out of the halt is among them.
     ///
     /// # Reference
@@ -105,10 +103,10 @@ impl Correction {
     /// How far `v` may be from `g_inv(u)`.
     ///
     /// # Formula
-    /// ```math
-    /// |v - g_{\rm inv}(u)| \le 8\, 2^{-b} + 7\, 4^{-\ell} + 2^{-J}, \qquad
-    /// g_{\rm inv}(u) = \frac{u}{\sqrt{1 - u^2/2}}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        |v - g_{\rm inv}(u)| \le 8\, 2^{-b} + 7\, 4^{-\ell} + 2^{-J}, \qquad
+        g_{\rm inv}(u) = \frac{u}{\sqrt{1 - u^2/2}}
+    ")]
     ///
     /// # Reference
     /// (S61) and (S63).

@@ -56,9 +56,7 @@ impl Encoding {
     /// The factor between mean square and native norm.
     ///
     /// # Formula
-    /// ```math
-    /// \lambda_q = 2L_q/q, \qquad 1/q_{\rm rep} \le \lambda_q \le 2/q_{\rm rep}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"\lambda_q = 2L_q/q, \qquad 1/q_{\rm rep} \le \lambda_q \le 2/q_{\rm rep}")]
     ///
     /// # Reference
     /// Lemma E.2.

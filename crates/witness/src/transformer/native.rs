@@ -147,9 +147,7 @@ impl<A: Real> NativeRun<'_, A> {
     /// The output, clipped to `[-H, H]`.
     ///
     /// # Formula
-    /// ```math
-    /// g_T(x) = \Pi_H\{w_q \alpha v\}, \qquad w_q = H\sqrt{2\lambda_q}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"g_T(x) = \Pi_H\{w_q \alpha v\}, \qquad w_q = H\sqrt{2\lambda_q}")]
     ///
     /// # Reference
     /// (S67).
@@ -170,9 +168,7 @@ impl<A: Real> NativeRun<'_, A> {
     /// # Formula
     /// Token `j` attends to token `l` with the logit `alpha_j alpha_l (sum_i u_{j,i}) k_l` and
     /// receives, in native values,
-    /// ```math
-    /// \frac1{\alpha_j} \sum_l p_{jl} \alpha_l (k_l, N x^{\rm loc}_l)
-    /// ```
+    #[doc = loopfit_tex::tex!(r"\frac1{\alpha_j} \sum_l p_{jl} \alpha_l (k_l, N x^{\rm loc}_l)")]
     /// in `(a_att, x_agg)`.
     ///
     /// # Reference
@@ -293,9 +289,9 @@ impl<A: Real> NativeRunner<'_, A> {
     /// One layer normalisation.
     ///
     /// # Formula
-    /// ```math
-    /// d_\alpha' = \frac{\lambda_q(\|z\|_2^2 + 1) + \varepsilon_{\rm LN} d_\alpha}{1 + \varepsilon_{\rm LN}}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        d_\alpha' = \frac{\lambda_q(\|z\|_2^2 + 1) + \varepsilon_{\rm LN} d_\alpha}{1 + \varepsilon_{\rm LN}}
+    ")]
     ///
     /// # Reference
     /// (S45).

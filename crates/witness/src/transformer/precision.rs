@@ -127,9 +127,9 @@ impl Witness {
     /// The inverse square scale and the output to which a run with this `v` converges.
     ///
     /// # Formula
-    /// ```math
-    /// d_* = \lambda_q(v^2 + 2), \qquad g_* = \Pi_H\Big\{\frac{H\sqrt2\, v}{\sqrt{v^2 + 2}}\Big\}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        d_* = \lambda_q(v^2 + 2), \qquad g_* = \Pi_H\Big\{\frac{H\sqrt2\, v}{\sqrt{v^2 + 2}}\Big\}
+    ")]
     /// to so many bits.
     ///
     /// # Reference

@@ -64,9 +64,9 @@ impl Real for BigFloat {
     }
 
     /// # Formula
-    /// ```math
-    /// e^x = \Big\{\sum_j \frac{(2^{-n}x)^j}{j!}\Big\}^{2^n}, \qquad |2^{-n}x| \le 2^{-\sqrt{\rm bits}}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        e^x = \Big\{\sum_j \frac{(2^{-n}x)^j}{j!}\Big\}^{2^n}, \qquad |2^{-n}x| \le 2^{-\sqrt{\rm bits}}
+    ")]
     fn exponential(&self, number: &Rational) -> Rational {
         if number.is_zero() {
             return Rational::ONE;

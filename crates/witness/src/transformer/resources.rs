@@ -83,9 +83,7 @@ pub(super) struct Built<'a> {
 /// The native dimension.
 ///
 /// # Formula
-/// ```math
-/// p_{\rm nat} = q_* + 11d + 36, \qquad q_* = q_0 + d + 10
-/// ```
+#[doc = loopfit_tex::tex!(r"p_{\rm nat} = q_* + 11d + 36, \qquad q_* = q_0 + d + 10")]
 ///
 /// # Reference
 /// (S48).
@@ -101,9 +99,7 @@ fn original_dimension(resolution: &Resolution) -> usize {
 /// The units of terminal correction, rescaling and transfer.
 ///
 /// # Formula
-/// ```math
-/// C_{\rm add} = 2q_* + 2d + 184
-/// ```
+#[doc = loopfit_tex::tex!(r"C_{\rm add} = 2q_* + 2d + 184")]
 ///
 /// # Reference
 /// (S64).
@@ -114,9 +110,7 @@ pub fn correction_width(resolution: &Resolution) -> usize {
 /// The sufficient hidden width.
 ///
 /// # Formula
-/// ```math
-/// r_{\rm impl} = r_0 + C_{\rm add} + 3N_{\rm grp} + 55d + 20
-/// ```
+#[doc = loopfit_tex::tex!(r"r_{\rm impl} = r_0 + C_{\rm add} + 3N_{\rm grp} + 55d + 20")]
 ///
 /// # Reference
 /// (S60).
@@ -143,9 +137,9 @@ pub fn group_exponent(resolution: &Resolution, r: usize) -> Result<usize, Error>
 /// The parameter bound.
 ///
 /// # Formula
-/// ```math
-/// M_0^{\rm Tr} = \max\{3B_{\rm eval},\, 64(q_{\rm hom} + 1) + 2,\, N,\, \sqrt{1 + \varepsilon_{\rm LN}},\, 2H\}
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    M_0^{\rm Tr} = \max\{3B_{\rm eval},\, 64(q_{\rm hom} + 1) + 2,\, N,\, \sqrt{1 + \varepsilon_{\rm LN}},\, 2H\}
+")]
 /// A root that is the largest and no rational number is rounded up, to 64 bits.
 ///
 /// # Reference

@@ -167,9 +167,7 @@ impl Routing {
     /// The blocks that routing takes.
     ///
     /// # Formula
-    /// ```math
-    /// 1 + d\{h(L + 1) + 1\}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"1 + d\{h(L + 1) + 1\}")]
     /// with several groups, one with a single one.
     ///
     /// # Reference
@@ -276,9 +274,7 @@ fn address(registers: &Registers, groups: Groups) -> Assignment {
 /// Half the measure of the inputs that one remainder excludes.
 ///
 /// # Formula
-/// ```math
-/// \delta = K^{-2s}/(dh)
-/// ```
+#[doc = loopfit_tex::tex!(r"\delta = K^{-2s}/(dh)")]
 ///
 /// # Reference
 /// (S58).
@@ -289,9 +285,9 @@ fn exceptional_width(resolution: &Resolution, h: usize) -> f64 {
 /// The least signal, as a multiple of the remainder.
 ///
 /// # Formula
-/// ```math
-/// c_{\rm sig} = \frac2N \frac{\tanh C_{\rm att}}{C_{\rm att}}, \qquad C_{\rm att} = q_{\rm hom}/\sqrt3
-/// ```
+#[doc = loopfit_tex::tex!(r"
+    c_{\rm sig} = \frac2N \frac{\tanh C_{\rm att}}{C_{\rm att}}, \qquad C_{\rm att} = q_{\rm hom}/\sqrt3
+")]
 ///
 /// # Reference
 /// (S52).
@@ -303,9 +299,7 @@ pub fn least_signal(tokens: usize, q_hom: usize) -> f64 {
 /// The comparisons before each commit.
 ///
 /// # Formula
-/// ```math
-/// L = \Big\lceil \log_2\Big(1 + \frac1{c_{\rm sig}\delta}\Big) \Big\rceil
-/// ```
+#[doc = loopfit_tex::tex!(r"L = \Big\lceil \log_2\Big(1 + \frac1{c_{\rm sig}\delta}\Big) \Big\rceil")]
 ///
 /// # Reference
 /// (S58).

@@ -39,12 +39,12 @@ impl Witness {
     /// (every bias of the block) are left out.
     ///
     /// # Formula
-    /// ```math
-    /// Q_j = \alpha_j \Big(\sum_i u_{j,i}\Big) \mathbf 1_q, \quad
-    /// K_j = \frac{\alpha_j k_j}{\sqrt q} \mathbf 1_q, \quad
-    /// V_j = \alpha_j (k_j, N x^{\rm loc}_{j,0}, \dots, N x^{\rm loc}_{j,d-1}, 0, \dots, 0),
-    /// \qquad w_q = H \sqrt{2\lambda_q}
-    /// ```
+    #[doc = loopfit_tex::tex!(r"
+        Q_j = \alpha_j \Big(\sum_i u_{j,i}\Big) \mathbf 1_q, \quad
+        K_j = \frac{\alpha_j k_j}{\sqrt q} \mathbf 1_q, \quad
+        V_j = \alpha_j (k_j, N x^{\rm loc}_{j,0}, \dots, N x^{\rm loc}_{j,d-1}, 0, \dots, 0),
+        \qquad w_q = H \sqrt{2\lambda_q}
+    ")]
     ///
     /// # Reference
     /// (S49) and (S67); the proof of Lemma E.2.

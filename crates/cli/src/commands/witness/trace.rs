@@ -105,7 +105,11 @@ pub(super) fn print(
         output::print_json(&json!({ "x": x.text(), "lines": lines }))?;
     } else {
         let scales = lines.iter().any(|line| line.scales.is_some());
-        let more = if scales { " [scales of controller, references]" } else { "" };
+        let more = if scales {
+            " [scales of controller, references]"
+        } else {
+            ""
+        };
         let mut text = format!("{title}\niterations, phase,{more} registers that changed\n");
         for line in lines {
             text += &line.text(names);
@@ -126,10 +130,17 @@ fn lines(
     let mut lines: Vec<Line> = Vec::new();
     // Phases are named in what runs, not among what changes.
     let phases = witness.placement().phases.iter();
-    let phases: Vec<usize> = phases.chain(&witness.selector().phases).map(|c| c.0).collect();
+    let phases: Vec<usize> = phases
+        .chain(&witness.selector().phases)
+        .map(|c| c.0)
+        .collect();
     for t in 1..=to {
         let name = active(&run);
-        let name = if instructions { instruction(&name) } else { name };
+        let name = if instructions {
+            instruction(&name)
+        } else {
+            name
+        };
         let changes = run.step();
         if t < from {
             continue;
@@ -196,10 +207,16 @@ impl Line {
         let changes = self.registers.iter();
         let changes = changes.map(|(&i, value)| format!("{} = {}", names[i], short(value)));
         let changes: Vec<String> = changes.collect();
-        let scales = self.scales.map_or(String::new(), |[controller, references]| {
-            format!("  [{controller:.6}, {references:.6}]")
-        });
-        format!("{span:>13}  {:<24}{scales}  {}\n", self.phases, changes.join(", "))
+        let scales = self
+            .scales
+            .map_or(String::new(), |[controller, references]| {
+                format!("  [{controller:.6}, {references:.6}]")
+            });
+        format!(
+            "{span:>13}  {:<24}{scales}  {}\n",
+            self.phases,
+            changes.join(", ")
+        )
     }
 
     fn to_json(&self, names: &[String]) -> Value {

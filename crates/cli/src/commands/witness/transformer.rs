@@ -39,7 +39,11 @@ pub(super) fn build(
     if global.json {
         let mut object = construction.to_json();
         let texts = |codes: &[Rational]| codes.iter().map(Rational::to_string).collect::<Vec<_>>();
-        let table: Vec<Value> = resources.table().iter().map(super::build::line_json).collect();
+        let table: Vec<Value> = resources
+            .table()
+            .iter()
+            .map(super::build::line_json)
+            .collect();
         let times = resources.times;
         for (key, value) in [
             ("p_nat", json!(resources.p_nat)),
@@ -84,7 +88,10 @@ fn write(
 ) -> Result<()> {
     let t = iterations.unwrap_or(witness.resources().times.clear + SETTLING);
     let parameters = witness.parameters(t).map_err(as_usage)?;
-    let largest = parameters.values().iter().fold(1.0f32, |m, v| m.max(v.abs()));
+    let largest = parameters
+        .values()
+        .iter()
+        .fold(1.0f32, |m, v| m.max(v.abs()));
     let model = FittedModel {
         bounds: Bounds::new(largest, construction.resolution.h.to_f32())?,
         likelihood: Likelihood::Gaussian(Gaussian::squared_error()),
@@ -100,7 +107,9 @@ fn write(
         },
         parameters,
     };
-    model.save(path).with_context(|| format!("cannot write {}", path.display()))?;
+    model
+        .save(path)
+        .with_context(|| format!("cannot write {}", path.display()))?;
     let mut csv = format!("code,exact\nreadout,{}\n", witness.correction().code);
     for (j, code) in witness.codes().iter().enumerate() {
         csv += &format!("group {j},{code}\n");
@@ -146,7 +155,11 @@ pub(super) fn run(
             bits,
         })
     };
-    let rows: Vec<Row> = points.iter().map(row).collect::<Result<_, _>>().map_err(as_usage)?;
+    let rows: Vec<Row> = points
+        .iter()
+        .map(row)
+        .collect::<Result<_, _>>()
+        .map_err(as_usage)?;
     let accuracy = witness.correction().accuracy().to_f64() * construction.resolution.h.to_f64();
     let bound = construction.resolution.interior_error_bound() + accuracy;
     if global.json {
@@ -154,7 +167,9 @@ pub(super) fn run(
         let of = |row: &Row| {
             let x: Vec<String> = row.x.0.iter().map(Rational::to_string).collect();
             let part = |value: fn(&Outcome) -> &Rational| {
-                row.outcome.as_ref().map(|outcome| value(outcome).to_string())
+                row.outcome
+                    .as_ref()
+                    .map(|outcome| value(outcome).to_string())
             };
             json!({
                 "x": x, "u": part(|o| &o.u), "v": part(|o| &o.v), "value": scientific(&row.value, 40),
@@ -188,7 +203,8 @@ pub(super) fn run(
             scientific(&row.value, DIGITS),
             short(&row.f0),
             number::value(row.error(), 4, number::Exponent::Own),
-            row.bits.map_or(number::ABSENT.to_string(), |bits| bits.to_string()),
+            row.bits
+                .map_or(number::ABSENT.to_string(), |bits| bits.to_string()),
         ]);
     }
     output::print(&format!(
@@ -246,16 +262,23 @@ pub(super) fn trace(
 ) -> Result<Exit> {
     let to = to.unwrap_or(witness.resources().times.clear);
     if from == 0 || from > to {
-        return Err(usage(format!("--from {from} must be at least 1 and at most --to {to}")));
+        return Err(usage(format!(
+            "--from {from} must be at least 1 and at most --to {to}"
+        )));
     }
     let runner = witness.runner(BigFloat::new(witness.default_bits()));
     let mut run = runner.start(&x.0).map_err(as_usage)?;
     let names = witness.block().coordinates();
     let phases: Vec<usize> = witness.native().phases().map(|c| c.0).collect();
     let mut lines: Vec<super::trace::Line> = Vec::new();
+    let noise = Rational::power_of_two(-64);
     for t in 1..=to {
-        let active = run.active_phases();
-        let active: Vec<&str> = active.iter().map(|phase| phase.name).collect();
+        // Rounding leaves traces of phases that are off.
+        let active = run.active_phases().into_iter();
+        let active: Vec<&str> = active
+            .filter(|phase| phase.value.abs() > noise)
+            .map(|phase| phase.name)
+            .collect();
         let name = active.join(" + ").replace(['[', ']'], "");
         let name = match instructions {
             true => super::trace::instruction(&name),
@@ -268,6 +291,7 @@ pub(super) fn trace(
         let registers = changes
             .into_iter()
             .filter(|change| !phases.contains(&change.coordinate))
+            .filter(|change| (&change.to - &change.from).abs() > noise)
             .map(|change| (change.coordinate, change.to));
         let scale = |token: usize| run.inverse_square_scale(token).to_f64().powf(-0.5);
         let scales = [scale(witness.controller()), scale(witness.controller() + 1)];
@@ -277,7 +301,11 @@ pub(super) fn trace(
         }
     }
     super::trace::print(
-        &format!("Transformer witness: {}, x = {}", construction.words(), x.text()),
+        &format!(
+            "Transformer witness: {}, x = {}",
+            construction.words(),
+            x.text()
+        ),
         x,
         &lines,
         names,
