@@ -281,7 +281,7 @@ pub(super) fn trace(
             .collect();
         let name = active.join(" + ").replace(['[', ']'], "");
         let name = match instructions {
-            true => super::trace::instruction(&name),
+            true => instruction(&name),
             false => name,
         };
         let changes = run.step();
@@ -292,7 +292,7 @@ pub(super) fn trace(
             .into_iter()
             .filter(|change| !phases.contains(&change.coordinate))
             .filter(|change| (&change.to - &change.from).abs() > noise)
-            .map(|change| (change.coordinate, change.to));
+            .map(|change| (change.coordinate, rounded(&change.to)));
         let scale = |token: usize| run.inverse_square_scale(token).to_f64().powf(-0.5);
         let scales = [scale(witness.controller()), scale(witness.controller() + 1)];
         super::trace::push(&mut lines, t, name, registers, instructions);
@@ -311,4 +311,21 @@ pub(super) fn trace(
         names,
         global,
     )
+}
+
+/// The instruction of a phase; the phases of the terminal correction have numbers, as in the paper.
+fn instruction(phase: &str) -> String {
+    let mut words = phase.split(' ');
+    match (words.next(), words.next(), words.next()) {
+        (Some("read"), Some(number), Some(name)) if number.parse::<usize>().is_ok() => {
+            format!("read {name}")
+        }
+        _ => super::trace::instruction(phase),
+    }
+}
+
+/// A number to 64 bits behind the point: enough to be read, and without what rounding left.
+fn rounded(value: &Rational) -> Rational {
+    let half = Rational::new(1, 2u8);
+    Rational::from((value.scaled(64) + half).floor()).scaled(-64)
 }
