@@ -318,7 +318,7 @@ fn instruction(phase: &str) -> String {
     let mut words = phase.split(' ');
     match (words.next(), words.next(), words.next()) {
         (Some("read"), Some(number), Some(name)) if number.parse::<usize>().is_ok() => {
-            format!("read {name}")
+            format!("read {}", name.trim_end_matches(':'))
         }
         _ => super::trace::instruction(phase),
     }
