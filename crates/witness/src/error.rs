@@ -169,6 +169,14 @@ pub enum Error {
     /// A run that left the range of its floats.
     #[error("the run has left the range of its floats: take an arithmetic with more bits")]
     Overflow,
+    /// A network that is right even where it does nothing.
+    #[error(
+        "the network returns zero at every input tried at m = {m}, as one that does nothing would: take a target with larger values, a smaller H or a larger m"
+    )]
+    NoTrialInput {
+        /// The resolution.
+        m: usize,
+    },
     /// A state dimension below the threshold.
     #[error("the state dimension q is {q}: the construction needs at least {least}")]
     StateDimension {

@@ -4,10 +4,12 @@
 //! - [`resources`]: every count and bound of the construction, stated and built;
 //! - [`run`]: running it on an input, in any arithmetic, with a trace;
 //! - [`check`]: what the proof says of every state, checked on inputs;
-//! - [`dense`]: the ordinary network that it is.
+//! - [`dense`]: the ordinary network that it is;
+//! - [`precision`]: trying it in floats.
 
 pub mod check;
 pub mod dense;
+pub mod precision;
 pub mod resources;
 pub mod run;
 pub mod selector;

@@ -17,6 +17,8 @@
 //! - [`ffn`]: the looped residual FFN of Theorem D.1;
 //! - [`plan`]: which resolution given resources afford;
 //! - [`transformer`]: the looped post-LN Transformer of Theorem E.1;
+//! - [`precision`], [`l2_error`]: the studies, how many bits a network needs and how its error falls
+//!   with the resolution, at [`points`] of the cube;
 //! - [`golden`]: comparing with exact values from another program.
 
 pub mod affine;
@@ -30,6 +32,9 @@ pub mod ffn;
 pub mod golden;
 pub mod interpreter;
 pub mod plan;
+pub mod l2_error;
+pub mod points;
+pub mod precision;
 pub mod program;
 pub mod rational;
 pub mod records;

@@ -58,6 +58,11 @@ impl<'a, A: Arithmetic> Runner<'a, A> {
         }
     }
 
+    /// The arithmetic.
+    pub fn arithmetic(&self) -> &A {
+        self.machine.arithmetic()
+    }
+
     /// An input before the first iteration.
     pub fn start(&'a self, x: &[Rational]) -> Result<Run<'a, A>, Error> {
         let exact = self.witness.initial_state(x)?;
