@@ -27,6 +27,7 @@ pub mod precision;
 pub mod real;
 pub mod resources;
 pub mod routing;
+pub mod trial;
 pub mod weights;
 
 pub use correction::Correction;
