@@ -108,6 +108,8 @@ fn runs_are_exact_and_within_their_bound() {
         "witness run --smoothness 1 -m 2 --x 0.3",
         "which network?",
     );
+    let command = "witness run --target sin(3*x1)/3 --smoothness 2 -m 3 --x 0.3 --arithmetic f64";
+    refused(&place, command, "the resolution is too fine for f64");
     refused(
         &place,
         "witness plan --dim 1 --smoothness 1 --iterations 10000 --width 100",
@@ -178,4 +180,37 @@ fn golden_files_are_compared_to_the_first_difference() {
         let output = place.run(&format!("witness check --golden {missing}"));
         assert_eq!(output.status.code(), Some(3), "{missing}");
     }
+}
+
+#[test]
+fn the_transformer_runs_too() {
+    let place = Place::new();
+    let network = "--target x1/2-3/4 --smoothness 1 -m 1 -u 1 --arch transformer";
+    let built = place.json(&format!("witness build {network}"));
+    // p_nat = q_* + 11 d + 36 = 56 + 47, q_hom = 2 (p_nat + 1).
+    assert_eq!(
+        (&built["p_nat"], &built["q_hom"]),
+        (&103.into(), &208.into())
+    );
+    let run = place.json(&format!("witness run {network} --x 0.3"));
+    let point = &run["points"][0];
+    assert!(point["error"].as_f64().unwrap() <= run["bound"].as_f64().unwrap());
+    assert_eq!(point["u"], "-1");
+    let value: f64 = point["value"].as_str().unwrap().parse().unwrap();
+    assert!((value + 1.0).abs() < 0.05, "{point}");
+    let trace = place.json(&format!(
+        "witness trace {network} --x 0.3 --each iteration --to 12"
+    ));
+    assert_eq!(trace["lines"][0]["phase"], "route boot");
+    assert!(trace["lines"][0]["scales"][0].as_f64().unwrap() > 1.0);
+    place.ok(&format!("witness check {network} --points 2"));
+    let command = format!("witness run {network} --x 0.3 --arithmetic f64");
+    refused(&place, &command, "the resolution is too fine for f64");
+    refused(
+        &place,
+        "witness run --target x1 --smoothness 1 -m 1 --x 0.3 --tokens all",
+        "--tokens is for the Transformer",
+    );
+    place.ok(&format!("witness build {network} -o t.safetensors"));
+    assert_eq!(place.files(), ["t.exact.csv", "t.safetensors"]);
 }

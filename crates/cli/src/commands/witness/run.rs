@@ -4,11 +4,12 @@ use super::{
     AnyTarget, Built, Construction, ConstructionArguments, PointArgument, as_usage, short,
     transformer,
 };
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_report::{Align, Table, number};
 use loopfit_witness::ffn::run::Output;
+use loopfit_witness::precision::{Verdict, tolerance};
 use loopfit_witness::{BigFloat, Double, Exact, Rational, Single, ffn};
 use serde_json::{Value, json};
 use std::str::FromStr;
@@ -144,6 +145,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Row::new(&witness, &construction.target, x, a.arithmetic, iterations).map_err(as_usage)
     });
     let rows: Vec<Row> = rows.collect::<Result<_>>()?;
+    if a.iterations.is_none() {
+        check_precision(&witness, &rows, a.arithmetic)?;
+    }
     let bound = resolution.interior_error_bound();
     if global.json {
         let mut object = construction.to_json();
@@ -161,6 +165,47 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     }
     output::print(&text(a, &construction, &rows, bound, iterations))?;
     Ok(Exit::Done)
+}
+
+/// Refuses an arithmetic in which the network does not return what it returns exactly, off the strips.
+fn check_precision(witness: &ffn::Witness, rows: &[Row], arithmetic: ArithmeticName) -> Result<()> {
+    let tolerance = tolerance(witness.resolution());
+    for row in rows.iter().filter(|row| !row.on_strip) {
+        let exact = witness
+            .runner(Exact)
+            .evaluate(&row.x.0)
+            .map_err(as_usage)?
+            .u;
+        if Verdict::of(&row.output.u, &exact, &tolerance) != Verdict::Fails {
+            continue;
+        }
+        let finishing = witness.resources().finishing_time;
+        let works = |bits: usize| {
+            let output = evaluate(witness, ArithmeticName::Bits(bits), &row.x.0, finishing);
+            output.is_ok_and(|o| Verdict::of(&o.u, &exact, &tolerance) != Verdict::Fails)
+        };
+        // Twice as many until it works, then between.
+        let mut high = 64;
+        while high < 1 << 20 && !works(high) {
+            high *= 2;
+        }
+        let mut low = high / 2;
+        while high - low > 1 {
+            let middle = (low + high) / 2;
+            if works(middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        return Err(usage(format!(
+            "the resolution is too fine for {arithmetic}: at x = {} the network returns u = {} instead of {}; it works with --arithmetic {high}, or exactly",
+            row.x.text(),
+            short(&row.output.u),
+            short(&exact)
+        )));
+    }
+    Ok(())
 }
 
 fn text(

@@ -160,6 +160,9 @@ pub(super) fn run(
         .map(row)
         .collect::<Result<_, _>>()
         .map_err(as_usage)?;
+    if arithmetic != ArithmeticName::Exact && iterations.is_none() {
+        check_precision(witness, &rows, arithmetic, t)?;
+    }
     let accuracy = witness.correction().accuracy().to_f64() * construction.resolution.h.to_f64();
     let bound = construction.resolution.interior_error_bound() + accuracy;
     if global.json {
@@ -215,6 +218,30 @@ pub(super) fn run(
         number::value(bound, 4, number::Exponent::Own)
     ))?;
     Ok(Exit::Done)
+}
+
+/// Refuses an arithmetic in which the output is another one than with enough bits.
+fn check_precision(
+    witness: &Witness,
+    rows: &[Row],
+    arithmetic: ArithmeticName,
+    t: usize,
+) -> Result<()> {
+    let tolerance = witness.resolution().h.scaled(-20);
+    for row in rows.iter().filter(|row| row.outcome.is_some()) {
+        let (exact, bits) =
+            evaluate(witness, ArithmeticName::Exact, &row.x.0, t).map_err(as_usage)?;
+        if (&exact - &row.value).abs() > tolerance {
+            return Err(usage(format!(
+                "the resolution is too fine for {arithmetic}: at x = {} the output is {} instead of {}; {} bits are enough",
+                row.x.text(),
+                scientific(&row.value, 6),
+                scientific(&exact, 6),
+                bits.unwrap_or(witness.default_bits())
+            )));
+        }
+    }
+    Ok(())
 }
 
 impl Row {
