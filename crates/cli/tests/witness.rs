@@ -66,7 +66,7 @@ fn runs_are_exact_and_within_their_bound() {
     refused(
         &place,
         "witness run --target 2*x1 --smoothness 1 -m 2 --x 0.3",
-        "outside [-H, H] with H = 1: take H of at least",
+        "beyond H = 1; take H of at least 2",
     );
     refused(
         &place,

@@ -130,16 +130,15 @@ pub enum Error {
     },
     /// A target outside the class.
     #[error(
-        "the derivative {derivative} of the target at {point} is {value}, outside [-H, H] with H = {h}: take H of at least {}",
-        value.trim_start_matches('-')
+        "the target is outside its class: the derivative {derivative} reaches {least} at {point}, beyond H = {h}; take H of at least {least}"
     )]
     OutsideClass {
         /// The orders.
         derivative: String,
         /// Where.
         point: String,
-        /// The value there.
-        value: String,
+        /// Its magnitude there, the largest at corners and centres of cells.
+        least: String,
         /// The bound.
         h: String,
     },

@@ -137,25 +137,10 @@ pub fn coefficients(
     target: &dyn Target,
     cell: &[usize],
 ) -> Result<Vec<Rational>, Error> {
-    let half = Rational::new(1, 2u8);
-    let centre: Vec<_> = cell
-        .iter()
-        .map(|&i| (Rational::from(i as i64) + &half) * resolution.side())
-        .collect();
+    let centre = centre(resolution, cell);
     let coefficient = |word: &Vec<usize>| {
-        let mut nu = vec![0; resolution.d];
-        for &i in word {
-            nu[i] += 1;
-        }
+        let nu = orders(resolution.d, word);
         let derivative = target.derivative(&nu, &centre)?;
-        if derivative.abs() > resolution.h {
-            return Err(Error::OutsideClass {
-                derivative: format!("{nu:?}"),
-                point: format!("{centre:?}"),
-                value: derivative.to_string(),
-                h: resolution.h.to_string(),
-            });
-        }
         let lengths = 1..=word.len() as i64;
         let scale = lengths.fold(resolution.h.clone(), |product, l| {
             product * Rational::from(l)
@@ -164,6 +149,73 @@ pub fn coefficients(
         Ok(derivative * scale.expect("H is positive"))
     };
     words.iter().map(coefficient).collect()
+}
+
+/// The middle of a cell.
+fn centre(resolution: &Resolution, cell: &[usize]) -> Vec<Rational> {
+    let half = Rational::new(1, 2u8);
+    let middle = |&i: &usize| (Rational::from(i as i64) + &half) * resolution.side();
+    cell.iter().map(middle).collect()
+}
+
+/// How often each input stands in a word.
+fn orders(d: usize, word: &[usize]) -> Vec<usize> {
+    let mut nu = vec![0; d];
+    for &i in word {
+        nu[i] += 1;
+    }
+    nu
+}
+
+/// Checks that the target is bounded by `H` at the corners of all cells, and with its derivatives at their centres, where the
+/// construction reads it. What it is elsewhere is not known here.
+fn check_target(
+    resolution: &Resolution,
+    cells: &[Vec<usize>],
+    words: &[Vec<usize>],
+    target: &dyn Target,
+) -> Result<(), Error> {
+    let mut worst: Option<(Rational, Vec<usize>, Vec<Rational>)> = None;
+    let mut note = |value: Rational, nu: Vec<usize>, x: Vec<Rational>| {
+        let size = value.abs();
+        let larger = worst.as_ref().is_none_or(|(worst, ..)| size > *worst);
+        if size > resolution.h && larger {
+            worst = Some((size, nu, x));
+        }
+    };
+    let ends = resolution.cells_per_axis() + 1;
+    let corners = ends.pow(resolution.d as u32);
+    for index in 0..corners {
+        let corner = (0..resolution.d).map(|k| index / ends.pow(k as u32) % ends);
+        let corner = corner.map(|i| Rational::from(i as i64) * resolution.side());
+        let x: Vec<Rational> = corner.collect();
+        note(target.value(&x)?, vec![0; resolution.d], x);
+    }
+    for cell in cells {
+        let x = centre(resolution, cell);
+        for word in words {
+            let nu = orders(resolution.d, word);
+            note(target.derivative(&nu, &x)?, nu, x.clone());
+        }
+    }
+    match worst {
+        None => Ok(()),
+        Some((size, nu, x)) => {
+            // Six decimals, upwards, where the number itself is too long to be read.
+            let million = Rational::from(1_000_000);
+            let short = size.to_string().len() <= 24;
+            let least = match short {
+                true => size,
+                false => Rational::from((&size * &million).ceil()) * Rational::new(1, 1_000_000u32),
+            };
+            Err(Error::OutsideClass {
+                derivative: format!("{nu:?}"),
+                point: format!("{x:?}"),
+                least: least.to_string(),
+                h: resolution.h.to_string(),
+            })
+        }
+    }
 }
 
 /// The code of each group: the records of its cells, joined.
@@ -182,6 +234,8 @@ pub fn group_codes(
         });
     }
     let words = taylor_words(resolution.d, resolution.k);
+    let cells = groups.cells();
+    check_target(resolution, &cells.concat(), &words, target)?;
     let group_code = |cells: &Vec<Vec<usize>>| {
         let mut bits = Vec::with_capacity(cells.len() * resolution.record_length());
         for (index, cell) in cells.iter().enumerate() {
@@ -195,7 +249,7 @@ pub fn group_codes(
         }
         Ok(code(&bits))
     };
-    groups.cells().iter().map(group_code).collect()
+    cells.iter().map(group_code).collect()
 }
 
 fn push_word(bits: &mut Vec<bool>, value: &UBig, length: usize) {

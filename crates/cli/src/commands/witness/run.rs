@@ -4,6 +4,7 @@ use super::{
     AnyTarget, Built, Construction, ConstructionArguments, PointArgument, as_usage, short,
     transformer,
 };
+use crate::data::count;
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
@@ -29,7 +30,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "A", default_value = "exact")]
     arithmetic: ArithmeticName,
     /// Iterations; by default the finishing time.
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = count)]
     iterations: Option<usize>,
 }
 
@@ -234,13 +235,19 @@ fn text(
             if row.on_strip { "yes" } else { "no" }.to_string(),
         ]);
     }
+    let promise = match a.iterations {
+        None => format!(
+            "\nFor a target in the Hölder class the error off the strips of half-width 2^-{} around cell faces is at most {} (S23, S28).\n",
+            construction.resolution.g(),
+            digits(bound)
+        ),
+        Some(_) => String::new(),
+    };
     format!(
-        "FFN witness: {}\n{} iterations in {} (Theorem D.1)\n\n{}\nOff the strips of half-width 2^-{} around cell faces the error is at most {} (S23, S28).\n",
+        "FFN witness: {}\n{} iterations in {} (Theorem D.1)\n\n{}{promise}",
         construction.words(),
         number::integer(iterations as u64),
         a.arithmetic,
         table.to_terminal(output::color()),
-        construction.resolution.g(),
-        digits(bound)
     )
 }

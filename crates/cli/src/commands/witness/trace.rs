@@ -1,6 +1,7 @@
 //! `loopfit witness trace`.
 
 use super::{Built, ConstructionArguments, PointArgument, as_usage, short, transformer};
+use crate::data::count;
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
@@ -27,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "T", default_value_t = 1)]
     from: usize,
     /// The last iteration that is shown; by default the finishing time.
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = count)]
     to: Option<usize>,
     /// Print the evaluator's program instead.
     #[arg(long, conflicts_with_all = ["x", "from", "to"])]
