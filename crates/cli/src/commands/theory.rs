@@ -221,13 +221,13 @@ fn as_usage(error: loopfit_theory::Error) -> anyhow::Error {
 }
 
 /// An answer in words: a title with the theorem, values by symbol, tables, hypotheses, constants.
-struct Sheet {
+pub(super) struct Sheet {
     text: String,
 }
 
 impl Sheet {
     /// `source` names the theorem or lemma.
-    fn new(title: &str, source: &str) -> Self {
+    pub(super) fn new(title: &str, source: &str) -> Self {
         Self {
             text: format!("{title}\n{source}\n"),
         }
@@ -247,7 +247,7 @@ impl Sheet {
     }
 
     /// A table below its caption, which may be empty.
-    fn table(&mut self, caption: &str, table: &Table) {
+    pub(super) fn table(&mut self, caption: &str, table: &Table) {
         self.text.push('\n');
         if !caption.is_empty() {
             self.text += &format!("{caption}\n");
@@ -280,11 +280,11 @@ impl Sheet {
     }
 
     /// A remark.
-    fn note(&mut self, sentence: &str) {
+    pub(super) fn note(&mut self, sentence: &str) {
         self.text += &format!("\n{sentence}\n");
     }
 
-    fn print(&self) -> Result<()> {
+    pub(super) fn print(&self) -> Result<()> {
         output::print(&self.text)
     }
 }

@@ -2,7 +2,9 @@
 
 mod build;
 mod check;
+mod error;
 mod plan;
+mod precision;
 mod run;
 mod trace;
 mod transformer;
@@ -19,6 +21,7 @@ use loopfit_witness::target::Floating;
 use loopfit_witness::transformer::Setting;
 use loopfit_witness::{Error, Expression, Rational, Reader, Resolution, Target, ffn};
 use serde_json::{Map, Value, json};
+use std::path::Path;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -38,6 +41,10 @@ enum Command {
     Check(check::Arguments),
     /// Choose the resolution for an iteration count and a hidden width.
     Plan(plan::Arguments),
+    /// How many bits of mantissa a network needs, resolution by resolution.
+    Precision(precision::Arguments),
+    /// How the error of a network over the cube falls with the resolution.
+    Error(error::Arguments),
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
@@ -47,6 +54,8 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Command::Run(a) => run::run(a, global),
         Command::Trace(a) => trace::run(a, global),
         Command::Plan(a) => plan::run(a, global),
+        Command::Precision(a) => precision::run(a, global),
+        Command::Error(a) => error::run(a, global),
     }
 }
 
@@ -244,6 +253,27 @@ fn target(text: &str, dim: Option<usize>) -> Result<AnyTarget> {
 /// What a construction refuses comes from the command line alone.
 fn as_usage(error: Error) -> anyhow::Error {
     usage(error.to_string())
+}
+
+/// The resolutions of a table.
+fn resolutions(from: usize, to: usize) -> Result<Vec<usize>> {
+    match from <= to {
+        true => Ok((from..=to).collect()),
+        false => Err(usage(format!(
+            "--from {from} is above --to {to}: give a smaller --from or a larger --to"
+        ))),
+    }
+}
+
+/// Checks before any work that a figure can be written.
+fn check_plot(path: Option<&Path>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    if path.extension().is_none_or(|ending| ending != "svg") {
+        return Err(usage(
+            "--plot writes SVG: give a file whose name ends in .svg".to_string(),
+        ));
+    }
+    output::check_writable(path, &[])
 }
 
 /// A point of the cube, coordinates separated by commas: 1/3,0.25.

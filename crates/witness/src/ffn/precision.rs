@@ -33,6 +33,11 @@ pub struct Demand {
     /// `e + ceil(log2(2 B_eval + 1))` where the codes are multiples of `2^-e`, `e <= 2L - 3`: a
     /// preactivation is summed as `c + 2 B_eval e_l - ...`, and the last bit of a code is zero.
     pub code: usize,
+    /// From the start of the longest timer, `2^-(G - 1)`, to the gate.
+    ///
+    /// # Formula
+    /// `G - 1 + ceil(log2(2 B_eval + 1))`.
+    pub timer: usize,
     /// From one unit of the address to the gate of the selector.
     ///
     /// # Formula
@@ -49,16 +54,17 @@ impl Demand {
             let denominator = code.denominator();
             denominator.bit_len() - 1
         });
-        let gate = 2 * resolution.b_eval();
+        let gate = (2 * resolution.b_eval()).ilog2() as usize + 1;
         Self {
-            code: digits.max().unwrap_or(0) + gate.ilog2() as usize + 1,
+            code: digits.max().unwrap_or(0) + gate,
+            timer: resolution.g() - 1 + gate,
             selector: resolution.scale_exponent() + resolution.d * groups.u() + 4,
         }
     }
 
-    /// The larger of the two.
+    /// The largest of the three.
     pub fn bits(self) -> usize {
-        self.code.max(self.selector)
+        self.code.max(self.timer).max(self.selector)
     }
 }
 
@@ -189,7 +195,7 @@ mod tests {
 
     const SAMPLE: Sample = Sample {
         cells: 4,
-        fraction_bits: 4,
+        fraction_bits: 3,
         seed: 0,
     };
 
@@ -260,6 +266,7 @@ mod tests {
     #[test]
     fn thresholds_are_consistent() {
         for (d, s, m, u) in [
+            (1, 1, 1, 1),
             (1, 1, 1, 0),
             (1, 1, 2, 0),
             (1, 1, 2, 2),
@@ -281,7 +288,8 @@ mod tests {
                     assert_eq!(works, demand.bits(), "{d} {s} {m} {u}");
                     assert_eq!(found.exact, Some(works));
                 } else {
-                    assert!(works > demand.bits(), "{d} {s} {m} {u}");
+                    assert!(works >= demand.bits(), "{d} {s} {m} {u}");
+                    assert!(u == m || works > demand.bits() + 20, "{d} {s} {m} {u}");
                     assert_eq!(found.exact, None);
                 }
             }
