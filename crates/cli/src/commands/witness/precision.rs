@@ -15,6 +15,8 @@ use loopfit_witness::ffn::Witness;
 use loopfit_witness::ffn::precision::{Demand, Trial};
 use loopfit_witness::points::MOST_FRACTION_BITS;
 use loopfit_witness::precision::{BEYOND, CONFIRMED, Sample, Thresholds, Verdict};
+use loopfit_witness::transformer::trial::Run;
+use loopfit_witness::transformer::{self, Setting};
 use loopfit_witness::{Double, Rational, Reader, Resolution, Single, Target};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -22,11 +24,11 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit witness precision --to 4\n  loopfit witness precision --dim 2 --to 2 --reader dyadic --groups one --plot bits.svg\n  loopfit witness precision --target \"x1/2 - 3/4\" --from 3 --to 3 --json"
+    after_help = "Examples:\n  loopfit witness precision --to 4\n  loopfit witness precision --dim 2 --to 2 --reader dyadic --groups one --plot bits.svg\n  loopfit witness precision --target \"x1/2 - 3/4\" --from 3 --to 3 --json\n  loopfit witness precision --arch transformer --to 2 --cells 1"
 )]
 pub(crate) struct Arguments {
     /// The architecture.
-    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn"])]
+    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer"])]
     arch: String,
     /// Number of inputs d; by default as many as the target names, or 1.
     #[arg(long, value_name = "D", value_parser = dim)]
@@ -185,10 +187,38 @@ struct Row {
     code_bits: usize,
     finishing_time: usize,
     inputs: usize,
-    demand: Demand,
+    demand: Asked,
     thresholds: Thresholds,
+    /// Of a Transformer: the same on native coordinates with one scale for each token.
+    native: Option<usize>,
     double: Verdict,
     single: Verdict,
+}
+
+/// What a network's numbers ask for.
+enum Asked {
+    /// Codes, timers and scales below their gates.
+    Ffn(Demand),
+    /// An estimate from above, with which runs begin.
+    Transformer(usize),
+}
+
+impl Asked {
+    fn bits(&self) -> usize {
+        match self {
+            Self::Ffn(demand) => demand.bits(),
+            Self::Transformer(bits) => *bits,
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        match self {
+            Self::Ffn(demand) => json!({
+                "code": demand.code, "timer": demand.timer, "selector": demand.selector,
+            }),
+            Self::Transformer(bits) => json!(bits),
+        }
+    }
 }
 
 impl<'a> Study<'a> {
@@ -220,16 +250,32 @@ impl<'a> Study<'a> {
         })
     }
 
+    fn is_transformer(&self) -> bool {
+        self.arguments.arch == "transformer"
+    }
+
     fn title(&self) -> String {
         format!(
-            "Bits of mantissa that the residual FFN of Theorem D.1 needs: d = {}, s = {}, H = {}",
-            self.d, self.arguments.smoothness, self.arguments.bound
+            "Bits of mantissa that the {} needs: d = {}, s = {}, H = {}",
+            if self.is_transformer() {
+                "post-LN Transformer of Theorem E.1"
+            } else {
+                "residual FFN of Theorem D.1"
+            },
+            self.d,
+            self.arguments.smoothness,
+            self.arguments.bound
         )
     }
 
     fn sheet(&self) -> Sheet {
         let source = format!(
-            "Sections D.1 and D.2, run in floats of p bits; target {}",
+            "{}, run in floats of p bits; target {}",
+            if self.is_transformer() {
+                "Appendix E"
+            } else {
+                "Sections D.1 and D.2"
+            },
             self.formula
         );
         let mut sheet = Sheet::new(&self.title(), &source);
@@ -243,7 +289,11 @@ impl<'a> Study<'a> {
             "inputs",
             "asked for",
             "works from",
-            "exact from",
+            if self.is_transformer() {
+                "native from"
+            } else {
+                "exact from"
+            },
             "f64",
             "f32",
         ];
@@ -267,11 +317,23 @@ impl<'a> Study<'a> {
                 ]
                 .map(whole),
             );
-            cells.extend([row.thresholds.works, row.thresholds.exact].map(bits));
+            let second = if self.is_transformer() {
+                row.native
+            } else {
+                row.thresholds.exact
+            };
+            cells.extend([row.thresholds.works, second].map(bits));
             cells.extend([row.double, row.single].map(|verdict| verdict.name().to_string()));
             table.push(cells);
         }
         sheet.table("", &table);
+        if self.is_transformer() {
+            sheet.note(&format!(
+                "works: on its tokens, with softmax and layer normalisation, the output is within 2^-20 H of what more bits do not change; native: the same on native coordinates with one scale for each token. \
+                 The number is the smallest p from which on this holds at every p tried, the next {CONFIRMED} among them. asked for: the estimate from above with which runs begin."
+            ));
+            return sheet;
+        }
         sheet.note(&format!(
             "works: phases and output u are within half a step of quantisation, 2^-b, of the exact ones when the run ends, one iteration before and tau_m after; exact: they are the same. \
              The number is the smallest p from which on this holds at every p tried, the next {CONFIRMED} among them; exact up to {BEYOND} bits more."
@@ -291,10 +353,7 @@ impl<'a> Study<'a> {
                 "groups": row.grouping.name(), "reader": reader_name(row.reader),
                 "m": row.m, "K": row.cells_per_axis, "records": row.records,
                 "code_bits": row.code_bits, "S": row.finishing_time, "inputs": row.inputs,
-                "asked_for": {
-                    "code": row.demand.code, "timer": row.demand.timer,
-                    "selector": row.demand.selector,
-                },
+                "asked_for": row.demand.to_json(), "native": row.native,
                 "works": row.thresholds.works, "exact": row.thresholds.exact,
                 "f64": row.double.name(), "f32": row.single.name(), "tried": tried,
             })
@@ -381,6 +440,9 @@ impl Row {
     ) -> Result<Self, loopfit_witness::Error> {
         let (s, h) = (a.smoothness.clone(), a.bound.clone());
         let resolution = Resolution::new(target.d(), s, h, m)?;
+        if a.arch == "transformer" {
+            return Self::of_transformer(a, target, grouping, reader, resolution);
+        }
         let witness = Witness::new(resolution, grouping.exponent(m), reader, target)?;
         let sample = Sample {
             cells: a.cells,
@@ -397,10 +459,48 @@ impl Row {
             code_bits: 2 * witness.resources().code_length,
             finishing_time: witness.resources().finishing_time,
             inputs: trial.inputs(),
-            demand: Demand::of(&witness),
+            demand: Asked::Ffn(Demand::of(&witness)),
             thresholds: trial.thresholds()?,
+            native: None,
             double: trial.verdict(Double)?,
             single: trial.verdict(Single)?,
+        })
+    }
+
+    fn of_transformer(
+        a: &Arguments,
+        target: &dyn Target,
+        grouping: Grouping,
+        reader: Reader,
+        resolution: Resolution,
+    ) -> Result<Self, loopfit_witness::Error> {
+        let (m, cells_per_axis) = (resolution.m, resolution.cells_per_axis());
+        let setting = Setting {
+            reader,
+            ..Setting::new(resolution.d)
+        };
+        let h = grouping.exponent(m);
+        let witness = transformer::Witness::new(resolution, h, setting, target)?;
+        let sample = Sample {
+            cells: a.cells,
+            fraction_bits: a.input_bits,
+            seed: a.seed,
+        };
+        let trial = transformer::trial::Trial::new(&witness, &sample)?;
+        Ok(Self {
+            grouping,
+            reader,
+            m,
+            cells_per_axis,
+            records: witness.groups().records(),
+            code_bits: 2 * witness.resources().code_length,
+            finishing_time: witness.resources().times.clear,
+            inputs: trial.inputs(),
+            demand: Asked::Transformer(witness.default_bits()),
+            thresholds: trial.thresholds(Run::Tokens)?,
+            native: trial.thresholds(Run::Native)?.works,
+            double: trial.verdict(f64::MANTISSA_DIGITS as usize, Run::Tokens)?,
+            single: trial.verdict(f32::MANTISSA_DIGITS as usize, Run::Tokens)?,
         })
     }
 }
