@@ -81,14 +81,14 @@ fn wrong_requests_are_refused() {
         ),
         ("witness precision --target x3 --dim 2", "x3"),
         ("witness precision --target 0*x1", "returns zero"),
-        ("witness precision --target 2*x1", "outside [-H, H]"),
+        ("witness precision --target 2*x1", "beyond H = 1"),
         ("witness precision --plot bits.png", ".svg"),
         (
             "witness precision --dim 2 --from 12 --to 12",
             "between 1 and 11",
         ),
         ("witness precision --smoothness=-1", "s is -1"),
-        ("witness error --bound 1/8", "outside [-H, H]"),
+        ("witness error --bound 1/8", "beyond H = 1"),
         ("witness error --smoothness 1,x", "no rational number"),
         ("witness error --target x1+ --bound 1", "cannot read"),
     ];
