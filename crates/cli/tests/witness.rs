@@ -128,7 +128,8 @@ fn a_small_witness_is_an_ordinary_model() {
     let place = Place::new();
     let network = "--target x1/2 --smoothness 1 -m 2 -u 2 --reader dyadic";
     place.ok(&format!("witness build {network} -o w.safetensors"));
-    assert_eq!(place.files(), ["w.safetensors"]);
+    assert_eq!(place.files(), ["w.exact.csv", "w.safetensors"]);
+    assert_eq!(place.read("w.exact.csv"), b"tensor,row,column,exact\n");
     place.write("x.csv", "x1\n0.1\n0.3\n0.6\n0.9\n");
     let predicted = place.json("predict w.safetensors x.csv");
     let exact = place.json(&format!(

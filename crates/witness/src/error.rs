@@ -68,6 +68,16 @@ pub enum Error {
     /// There is no function without inputs.
     #[error("the dimension d is 0: a target needs at least one input")]
     Dimension,
+    /// So many inputs that the coarsest grid has too many cells.
+    #[error(
+        "d = {d} inputs are too many: even the coarsest grid has 2^{d} cells; at most {largest} are possible"
+    )]
+    Inputs {
+        /// What was asked for.
+        d: usize,
+        /// The most.
+        largest: usize,
+    },
     /// A number that must be positive and is not.
     #[error("{name} is {value}: it must be above 0")]
     NotPositive {

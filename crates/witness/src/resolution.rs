@@ -45,6 +45,12 @@ impl Resolution {
             }
         }
         let largest = LARGEST_CELL_COUNT.ilog2() as usize / d;
+        if largest == 0 {
+            return Err(Error::Inputs {
+                d,
+                largest: LARGEST_CELL_COUNT.ilog2() as usize,
+            });
+        }
         if m == 0 || m > largest {
             return Err(Error::Level { m, d, largest });
         }

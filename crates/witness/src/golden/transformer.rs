@@ -44,6 +44,9 @@ pub(super) fn describe(case: &Case) -> Result<Value, Error> {
     let points = case.points.iter();
     let points = points.map(|point| describe_point(&witness, &target, point));
     let points = points.collect::<Result<Vec<_>, _>>()?;
+    let strips = case.strip_points.iter();
+    let strips = strips.map(|point| describe_strip_point(&witness, point));
+    let strips = strips.collect::<Result<Vec<_>, _>>()?;
     let (resolution, encoding) = (witness.resolution(), witness.encoding());
     let (resources, correction) = (witness.resources(), witness.correction());
     let words: Vec<_> = correction
@@ -98,7 +101,19 @@ pub(super) fn describe(case: &Case) -> Result<Value, Error> {
         "readout_code": correction.code.to_string(),
         "readout_words_a_j_times_2^b": words,
         "points": points,
+        "strip_points": strips,
     }))
+}
+
+/// On a strip the program need not end, but its `u` at the time at which it should have halted is a number.
+fn describe_strip_point(witness: &Witness, point: &Point) -> Result<Value, Error> {
+    let runner = witness.exact();
+    let mut run = runner.start(&point.x()?)?;
+    while run.iteration() < witness.resources().times.halt {
+        run.step();
+    }
+    let u = run.value(witness.native().u).to_string();
+    Ok(json!({ "x": point.x, "u": u }))
 }
 
 fn describe_point(witness: &Witness, target: &Polynomial, point: &Point) -> Result<Value, Error> {

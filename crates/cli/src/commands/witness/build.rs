@@ -143,9 +143,7 @@ fn write(
     model
         .save(path)
         .with_context(|| format!("cannot write {}", path.display()))?;
-    if rounded.is_empty() {
-        return Ok(0);
-    }
+    // Also where nothing is rounded, so that no older file beside the model says otherwise.
     let mut csv = "tensor,row,column,exact\n".to_string();
     for Rounded {
         tensor,
@@ -157,6 +155,9 @@ fn write(
         csv += &format!("{tensor},{row},{column},{exact}\n");
     }
     output::write_file(exact, &csv)?;
+    if rounded.is_empty() {
+        return Ok(0);
+    }
     say(
         global,
         &format!(

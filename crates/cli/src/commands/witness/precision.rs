@@ -1,5 +1,7 @@
 //! `loopfit witness precision`: how many bits of mantissa a constructed network needs.
 
+mod row;
+
 use super::{as_usage, check_plot, resolutions, target};
 use crate::commands::on_threads;
 use crate::commands::theory::Sheet;
@@ -11,14 +13,11 @@ use clap::ValueEnum;
 use loopfit_report::axis::Scale;
 use loopfit_report::figure::{Curve, Curves, LevelLine, Panel, Point};
 use loopfit_report::{Align, Table, number};
-use loopfit_witness::ffn::Witness;
-use loopfit_witness::ffn::precision::{Demand, Trial};
 use loopfit_witness::points::MOST_FRACTION_BITS;
-use loopfit_witness::precision::{BEYOND, CONFIRMED, Sample, Thresholds, Verdict};
-use loopfit_witness::transformer::trial::Run;
-use loopfit_witness::transformer::{self, Setting};
-use loopfit_witness::{Double, Rational, Reader, Resolution, Single, Target};
+use loopfit_witness::precision::{BEYOND, CONFIRMED};
+use loopfit_witness::{Rational, Reader};
 use rayon::prelude::*;
+use row::Row;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -174,51 +173,6 @@ struct Study<'a> {
     formula: String,
     d: usize,
     rows: Vec<Row>,
-}
-
-/// One network.
-struct Row {
-    grouping: Grouping,
-    reader: Reader,
-    m: usize,
-    cells_per_axis: usize,
-    records: usize,
-    /// `2L`.
-    code_bits: usize,
-    finishing_time: usize,
-    inputs: usize,
-    demand: Asked,
-    thresholds: Thresholds,
-    /// Of a Transformer: the same on native coordinates with one scale for each token.
-    native: Option<usize>,
-    double: Verdict,
-    single: Verdict,
-}
-
-/// What a network's numbers ask for.
-enum Asked {
-    /// Codes, timers and scales below their gates.
-    Ffn(Demand),
-    /// An estimate from above, with which runs begin.
-    Transformer(usize),
-}
-
-impl Asked {
-    fn bits(&self) -> usize {
-        match self {
-            Self::Ffn(demand) => demand.bits(),
-            Self::Transformer(bits) => *bits,
-        }
-    }
-
-    fn to_json(&self) -> Value {
-        match self {
-            Self::Ffn(demand) => json!({
-                "code": demand.code, "timer": demand.timer, "selector": demand.selector,
-            }),
-            Self::Transformer(bits) => json!(bits),
-        }
-    }
 }
 
 impl<'a> Study<'a> {
@@ -427,80 +381,5 @@ impl<'a> Study<'a> {
                 .map(panel)
                 .collect(),
         }
-    }
-}
-
-impl Row {
-    fn new(
-        a: &Arguments,
-        target: &dyn Target,
-        grouping: Grouping,
-        reader: Reader,
-        m: usize,
-    ) -> Result<Self, loopfit_witness::Error> {
-        let (s, h) = (a.smoothness.clone(), a.bound.clone());
-        let resolution = Resolution::new(target.d(), s, h, m)?;
-        if a.arch == "transformer" {
-            return Self::of_transformer(a, target, grouping, reader, resolution);
-        }
-        let witness = Witness::new(resolution, grouping.exponent(m), reader, target)?;
-        let sample = Sample {
-            cells: a.cells,
-            fraction_bits: a.input_bits,
-            seed: a.seed,
-        };
-        let trial = Trial::new(&witness, &sample)?;
-        Ok(Self {
-            grouping,
-            reader,
-            m,
-            cells_per_axis: witness.resolution().cells_per_axis(),
-            records: witness.groups().records(),
-            code_bits: 2 * witness.resources().code_length,
-            finishing_time: witness.resources().finishing_time,
-            inputs: trial.inputs(),
-            demand: Asked::Ffn(Demand::of(&witness)),
-            thresholds: trial.thresholds()?,
-            native: None,
-            double: trial.verdict(Double)?,
-            single: trial.verdict(Single)?,
-        })
-    }
-
-    fn of_transformer(
-        a: &Arguments,
-        target: &dyn Target,
-        grouping: Grouping,
-        reader: Reader,
-        resolution: Resolution,
-    ) -> Result<Self, loopfit_witness::Error> {
-        let (m, cells_per_axis) = (resolution.m, resolution.cells_per_axis());
-        let setting = Setting {
-            reader,
-            ..Setting::new(resolution.d)
-        };
-        let h = grouping.exponent(m);
-        let witness = transformer::Witness::new(resolution, h, setting, target)?;
-        let sample = Sample {
-            cells: a.cells,
-            fraction_bits: a.input_bits,
-            seed: a.seed,
-        };
-        let trial = transformer::trial::Trial::new(&witness, &sample)?;
-        Ok(Self {
-            grouping,
-            reader,
-            m,
-            cells_per_axis,
-            records: witness.groups().records(),
-            code_bits: 2 * witness.resources().code_length,
-            finishing_time: witness.resources().times.clear,
-            inputs: trial.inputs(),
-            demand: Asked::Transformer(witness.default_bits()),
-            thresholds: trial.thresholds(Run::Tokens)?,
-            native: trial.thresholds(Run::Native)?.works,
-            double: trial.verdict(f64::MANTISSA_DIGITS as usize, Run::Tokens)?,
-            single: trial.verdict(f32::MANTISSA_DIGITS as usize, Run::Tokens)?,
-        })
     }
 }
