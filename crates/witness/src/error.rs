@@ -140,11 +140,11 @@ pub enum Error {
     },
     /// A target outside the class.
     #[error(
-        "the target is outside its class: the derivative {derivative} reaches {least} at {point}, beyond H = {h}; take H of at least {least}"
+        "the target is outside its class: {what} reaches {least} at {point}, beyond H = {h}; take H of at least {least}"
     )]
     OutsideClass {
-        /// The orders.
-        derivative: String,
+        /// The value or a derivative.
+        what: String,
         /// Where.
         point: String,
         /// Its magnitude there, the largest at corners and centres of cells.

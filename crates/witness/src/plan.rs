@@ -3,7 +3,9 @@
 use crate::Error;
 use crate::ffn::{finishing_time, group_exponent, hidden_width};
 use crate::rational::Rational;
+use crate::records::Groups;
 use crate::resolution::Resolution;
+use crate::transformer::resources;
 
 /// The finest construction within given resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +36,7 @@ impl Plan {
         iterations: usize,
         width: usize,
     ) -> Result<Self, Error> {
-        let at = |m: usize| Resolution::new(d, s.clone(), h.clone(), m);
-        let of = |resolution: Resolution| -> Result<Self, Error> {
+        Self::finest(d, s, h, iterations, |resolution| {
             let u = group_exponent(&resolution, width)?;
             Ok(Self {
                 u,
@@ -43,7 +44,42 @@ impl Plan {
                 width: hidden_width(&resolution, u),
                 resolution,
             })
-        };
+        })
+    }
+
+    /// The same for the Transformer with so many tokens, clearing included and settling of the scale not.
+    ///
+    /// # Reference
+    /// Lemma B.1; Section E.4, (S60).
+    pub fn transformer(
+        d: usize,
+        s: Rational,
+        h: Rational,
+        iterations: usize,
+        width: usize,
+        tokens: usize,
+    ) -> Result<Self, Error> {
+        Self::finest(d, s, h, iterations, |resolution| {
+            let u = resources::group_exponent(&resolution, width)?;
+            let groups = Groups::new(&resolution, u)?;
+            Ok(Self {
+                u,
+                finishing_time: resources::Times::of(&resolution, groups, tokens)?.clear,
+                width: resources::implementation_width(&resolution, groups),
+                resolution,
+            })
+        })
+    }
+
+    /// The finest plan that is affordable.
+    fn finest(
+        d: usize,
+        s: Rational,
+        h: Rational,
+        iterations: usize,
+        of: impl Fn(Resolution) -> Result<Self, Error>,
+    ) -> Result<Self, Error> {
+        let at = |m: usize| Resolution::new(d, s.clone(), h.clone(), m);
         let coarsest = of(at(1)?)?;
         if coarsest.finishing_time > iterations {
             return Err(Error::Iterations {
@@ -83,6 +119,21 @@ mod tests {
         let wide = plan(1, "1", 10_000, 1 << 24).unwrap();
         assert_eq!(wide.u, wide.resolution.m.min(19));
         assert_eq!(wide.resolution.m, 22);
+    }
+
+    #[test]
+    fn transformers_have_plans_too() {
+        let of = |iterations, width| {
+            Plan::transformer(1, "1".parse().unwrap(), Rational::ONE, iterations, width, 4)
+        };
+        // The golden case d = s = 1, m = 2, h = 1 is done after 422 iterations with 2339 units.
+        let plan = of(422, 2339).unwrap();
+        assert_eq!(
+            (plan.resolution.m, plan.u, plan.finishing_time),
+            (2, 1, 422)
+        );
+        assert!(of(421, 2339).unwrap().resolution.m < 2);
+        assert!(matches!(of(422, 2000), Err(Error::HiddenWidth { .. })));
     }
 
     #[test]

@@ -209,7 +209,10 @@ fn check_target(
                 false => Rational::from((&size * &million).ceil()) * Rational::new(1, 1_000_000u32),
             };
             Err(Error::OutsideClass {
-                derivative: format!("{nu:?}"),
+                what: match nu.iter().all(|&order| order == 0) {
+                    true => "its value".to_string(),
+                    false => format!("its derivative {nu:?}"),
+                },
                 point: format!("{x:?}"),
                 least: least.to_string(),
                 h: resolution.h.to_string(),

@@ -128,6 +128,7 @@ impl ConstructionArguments {
             },
             architecture: choice.map_err(|error| usage(error.to_string()))?,
             stabiliser: self.epsilon_ln.clone(),
+            padding: (None, None),
         })
     }
 }
@@ -141,6 +142,8 @@ struct Construction {
     reader: Reader,
     architecture: Architecture,
     stabiliser: Rational,
+    /// State dimension and hidden width of a Transformer, if more than it needs.
+    padding: (Option<usize>, Option<usize>),
 }
 
 /// A network of the proofs.
@@ -160,7 +163,8 @@ impl Construction {
             partition: partition.clone(),
             stabiliser: self.stabiliser.clone(),
             reader: self.reader,
-            ..Setting::new(resolution.d)
+            q: self.padding.0,
+            r: self.padding.1,
         };
         let witness = loopfit_witness::transformer::Witness::new(
             resolution,

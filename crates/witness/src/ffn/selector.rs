@@ -50,6 +50,21 @@ impl Selector {
     /// The names of the phases.
     pub const PHASES: [&str; 5] = ["warm-up", "address", "scaling", "lookup", "selected"];
 
+    /// The five phases as a person writes them; each has the value of the scale `C` while it is on.
+    pub fn text(&self) -> String {
+        let (d, per_axis, count) = (self.u.len(), self.groups.per_axis(), self.groups.count());
+        let (warm_up, scaling) = (self.scale_exponent, d * self.groups.u());
+        let next = if scaling == 0 { "lookup" } else { "scaling" };
+        format!(
+            "   1  warm-up: U_i := 2 U_i; C := 2 C; tau_front := 4 tau_front -> address after {warm_up}\n\
+             \u{20}  2  address: I := sum_i {per_axis}^(i-1)/{count} sum_(j=1..{per_axis}) [ReLU(U_i - jC/{per_axis} + 1) - ReLU(U_i - jC/{per_axis})] -> {next}\n\
+             \u{20}  3  scaling: I := 2 I; tau_front := 2 tau_front -> lookup after {scaling}\n\
+             \u{20}  4  lookup: c, c_front := sum_(j=0..{}) code_j [ReLU(I - j + 1) - 2 ReLU(I - j) + ReLU(I - j - 1)]; eta_start := 1, which starts the evaluator -> selected\n\
+             \u{20}  5  selected (for ever)\n",
+            count - 1
+        )
+    }
+
     /// New coordinates of a block.
     pub fn new(resolution: &Resolution, groups: Groups, block: &mut Block) -> Self {
         Self {

@@ -76,7 +76,7 @@ pub fn check(
             .collect();
         let contracts = AFTER.iter().zip(&scales).all(|(&j, scale)| {
             let expected = limit + ratio.powi(2 * j as i32) * (scales[0] - limit);
-            (scale - expected).abs() <= 1e-12 * limit
+            (scale - expected).abs() <= 1e-12 * scales[0].max(limit)
         });
         note(3, contracts, &|| format!("{scales:?} towards {limit}"));
         let f0 = target.value(x)?;

@@ -17,6 +17,19 @@ pub struct FrontUnits {
     pub rescaling: Vec<Unit>,
 }
 
+/// The four phases as a person writes them; each has the value of the scale `C` while it is on.
+pub fn text(resolution: &Resolution, groups: Groups) -> String {
+    let (warm_up, scaling) = (resolution.scale_exponent(), resolution.d * groups.u());
+    let next = if scaling == 0 { "lookup" } else { "scaling" };
+    format!(
+        "   1  warm-up: U_i := 2 U_i; C := 2 C; tau_front := 4 tau_front -> timer after {warm_up}\n\
+         \u{20}  2  timer: tau_front := 2^-({scaling} - 1) C -> {next}\n\
+         \u{20}  3  scaling: I := 2 I; tau_front := 2 tau_front -> lookup after {scaling}\n\
+         \u{20}  4  lookup: c := sum_(j=0..{}) code_j [ReLU(I - j + 1) - 2 ReLU(I - j) + ReLU(I - j - 1)]; C, U_i, I, tau_front divided by 2^{warm_up} -> the evaluator\n",
+        groups.count() - 1
+    )
+}
+
 impl FrontUnits {
     /// The units that load one of the codes.
     ///

@@ -7,6 +7,7 @@ use crate::ffn::resources::{Relation, Resource};
 use crate::rational::Rational;
 use crate::records::Groups;
 use crate::resolution::Resolution;
+use crate::routines::Reader;
 use loopfit_model::Architecture;
 use loopfit_model::network::CONSTANT_TOKENS;
 use std::fmt;
@@ -22,6 +23,41 @@ pub struct Times {
     pub halt: usize,
     /// Everything but `C` and `v` is cleared.
     pub clear: usize,
+}
+
+impl Times {
+    /// # Formula
+    #[doc = loopfit_tex::tex!(r"
+        1 + d\{h(L+1)+1\}, \qquad L_m + dh + 2, \qquad 2^{d(m-h)}\tau_m, \qquad (J+1)(2b+2\ell+5)+4\ell+5
+    ")]
+    /// one after the other; routing is boot alone for `h = 0`.
+    ///
+    /// # Reference
+    /// Sections E.2.5, E.2.7, E.3 and E.4.
+    fn new(resolution: &Resolution, groups: Groups, route: usize, correction: usize) -> Self {
+        let d = resolution.d;
+        let load = route + resolution.scale_exponent() + d * groups.u() + 2;
+        let halt = load + groups.records() * resolution.tau();
+        Self {
+            route,
+            load,
+            halt,
+            clear: halt + correction,
+        }
+    }
+
+    /// The times of a network that is not built.
+    pub fn of(resolution: &Resolution, groups: Groups, tokens: usize) -> Result<Self, Error> {
+        let q_hom = 2 * (native_dimension(resolution) + 1);
+        let routing = Routing::new(resolution, groups, tokens, q_hom)?;
+        let correction = Correction::new(resolution, Reader::Paper)?;
+        Ok(Self::new(
+            resolution,
+            groups,
+            routing.iterations(groups),
+            correction.iterations(),
+        ))
+    }
 }
 
 /// The counts of a network.
@@ -176,9 +212,12 @@ impl Resources {
         let architecture = Architecture::Transformer {
             partition: setting.partition.clone(),
         };
-        let route = routing.iterations(groups);
-        let load = route + resolution.scale_exponent() + d * groups.u() + 2;
-        let halt = load + groups.records() * resolution.tau();
+        let times = Times::new(
+            resolution,
+            groups,
+            routing.iterations(groups),
+            correction.iterations(),
+        );
         let mut resources = Self {
             p_nat: native_dimension(resolution),
             q_hom,
@@ -194,12 +233,7 @@ impl Resources {
             r,
             count: architecture.count(d, 1, encoding.q(), r, 1),
             comparisons: routing.length,
-            times: Times {
-                route,
-                load,
-                halt,
-                clear: halt + correction.iterations(),
-            },
+            times,
             code_length: groups.records() * resolution.record_length(),
             correction_length: correction.digits(),
             largest_coefficient: block.largest_coefficient(),

@@ -1,7 +1,7 @@
 //! `loopfit witness build`.
 
 use super::{Built, Construction, ConstructionArguments, as_usage, say, transformer};
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::{Context, Result};
 use loopfit_data::Preprocessing;
@@ -44,14 +44,12 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     for path in a.output.iter().chain(&exact) {
         output::check_writable(path, &[])?;
     }
-    let construction = a.construction.get()?;
+    let mut construction = a.construction.get()?;
+    construction.padding = (a.state, a.width);
     let witness = match construction.build()? {
         Built::Ffn(witness) => witness,
         Built::Transformer(witness) => {
             let files = a.output.as_deref().zip(exact.as_deref());
-            if a.state.is_some() || a.width.is_some() {
-                return Err(usage("--q and --r pad the FFN: leave them out".to_string()));
-            }
             return transformer::build(&construction, &witness, files, a.iterations, global);
         }
     };

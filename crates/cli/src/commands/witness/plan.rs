@@ -1,10 +1,13 @@
 //! `loopfit witness plan`.
 
 use super::as_usage;
+use crate::architecture::TokensArgument;
 use crate::data::count;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
+use loopfit_model::Architecture;
+use loopfit_model::network::CONSTANT_TOKENS;
 use loopfit_report::number;
 use loopfit_witness::Rational;
 use loopfit_witness::plan::Plan;
@@ -12,7 +15,7 @@ use serde_json::json;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit witness plan --dim 1 --smoothness 1 --iterations 30000 --width 2200\n  loopfit witness plan --dim 2 --smoothness 3/2 --iterations 1000000 --width 10000 --json"
+    after_help = "Examples:\n  loopfit witness plan --dim 1 --smoothness 1 --iterations 30000 --width 2200\n  loopfit witness plan --dim 2 --smoothness 3/2 --iterations 1000000 --width 10000 --json\n  loopfit witness plan --dim 1 --smoothness 1 --iterations 5000 --width 3000 --arch transformer"
 )]
 pub(crate) struct Arguments {
     /// Number of inputs d.
@@ -30,24 +33,38 @@ pub(crate) struct Arguments {
     /// Hidden width r that may be used.
     #[arg(long, value_name = "r", value_parser = count)]
     width: usize,
+    /// The architecture.
+    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer"])]
+    arch: String,
+    #[command(flatten)]
+    tokens: TokensArgument,
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let (s, h) = (a.smoothness.clone(), a.bound.clone());
-    let plan = Plan::new(a.dim, s, h, a.iterations, a.width).map_err(as_usage)?;
+    let (t, r) = (a.iterations, a.width);
+    let architecture = a.tokens.of(&a.arch)?.at(a.dim);
+    let (name, plan) = match architecture.map_err(|error| usage(error.to_string()))? {
+        Architecture::Ffn => ("FFN", Plan::new(a.dim, s, h, t, r)),
+        Architecture::Transformer { partition } => {
+            let tokens = partition.len() + CONSTANT_TOKENS;
+            ("Transformer", Plan::transformer(a.dim, s, h, t, r, tokens))
+        }
+    };
+    let plan = plan.map_err(as_usage)?;
     let resolution = &plan.resolution;
     let bound = resolution.interior_error_bound();
     if global.json {
         output::print_json(&json!({
             "d": resolution.d, "s": resolution.s.to_string(), "H": resolution.h.to_string(), "m": resolution.m,
-            "K": resolution.cells_per_axis(), "u_grp": plan.u, "S": plan.finishing_time, "r": plan.width,
-            "T": a.iterations, "bound": bound,
+            "K": resolution.cells_per_axis(), "u_grp": plan.u, "S": plan.finishing_time, "r": plan.width, "arch": a.arch,
+            "T": a.iterations, "width": a.width, "bound": bound,
         }))?;
         return Ok(Exit::Done);
     }
     let whole = |value: usize| number::integer(value as u64);
     output::print(&format!(
-        "Finest FFN witness within T = {} iterations and hidden width r = {} (Lemma B.1, with the exact times and widths of S34 and S35)\n\
+        "Finest {name} witness within T = {} iterations and hidden width r = {} (Lemma B.1, with the exact times and widths of the construction)\n\
          m = {}, K = {} cells along each axis, u = {}: {} groups of {} records\n\
          finishes after {} iterations with {} hidden units; off the strips the error is at most {}\n",
         whole(a.iterations),

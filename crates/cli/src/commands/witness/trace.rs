@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// The last iteration that is shown; by default the finishing time.
     #[arg(long, value_name = "T", value_parser = count)]
     to: Option<usize>,
-    /// Print the evaluator's program instead.
+    /// Print the stages of the program instead.
     #[arg(long, conflicts_with_all = ["x", "from", "to"])]
     program: bool,
 }
@@ -57,10 +57,15 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let built = construction.build()?;
     let Some(x) = a.x.as_ref().filter(|_| !a.program) else {
         let program = match &built {
-            Built::Ffn(witness) => witness.evaluator().program.to_string(),
+            Built::Ffn(witness) => format!(
+                "selector\n{}\nevaluator\n{}",
+                witness.selector().text(),
+                witness.evaluator().program
+            ),
             Built::Transformer(witness) => format!(
-                "routing\n{}\nevaluator\n{}\nterminal correction\n{}",
+                "boot and routing, whose end starts the front end\n{}\nfront end\n{}\nevaluator, whose halt starts the terminal correction\n{}\nterminal correction\n{}",
                 witness.routing().program,
+                loopfit_witness::transformer::front::text(witness.resolution(), witness.groups()),
                 witness.evaluator().program,
                 witness.correction().program
             ),
