@@ -24,13 +24,10 @@ impl fmt::Debug for Rational {
     }
 }
 
-/// Beyond this a decimal exponent is a slip.
-const LARGEST_EXPONENT: u32 = 10_000;
-
 impl FromStr for Rational {
     type Err = Error;
 
-    /// Reads `p/q`, `p`, or a decimal such as `-0.125` or `1e-5`.
+    /// Reads `p/q`, `p`, or a decimal such as `-0.125`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let refused = || Error::Number(text.to_owned());
         let integer = |digits: &str| {
@@ -43,19 +40,6 @@ impl FromStr for Rational {
             Some(rest) => (Sign::Negative, rest),
             None => (Sign::Positive, trimmed),
         };
-        if let Some((mantissa, exponent)) = trimmed.split_once(['e', 'E']) {
-            let exponent: i32 = exponent.parse().map_err(|_| refused())?;
-            if mantissa.contains('/') || exponent.unsigned_abs() > LARGEST_EXPONENT {
-                return Err(refused());
-            }
-            let mantissa: Self = mantissa.parse().map_err(|_| refused())?;
-            let power = IBig::from(10).pow(exponent.unsigned_abs() as usize);
-            let power = Self::new(power, 1u8);
-            return match exponent < 0 {
-                false => Ok(mantissa * power),
-                true => Ok(mantissa * power.reciprocal().ok_or_else(refused)?),
-            };
-        }
         let (numerator, denominator) = if let Some((p, q)) = digits.split_once('/') {
             (integer(p)?, integer(q)?)
         } else if let Some((whole, fraction)) = digits.split_once('.') {
