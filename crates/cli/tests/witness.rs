@@ -226,6 +226,8 @@ fn the_transformer_runs_too() {
         "witness run --target x1 --smoothness 1 -m 1 --x 0.3 --tokens all",
         "--tokens is for the Transformer",
     );
+    let command = "witness run --target x1 --smoothness 1 -m 1 --x 0.3 --epsilon-ln 1";
+    refused(&place, command, "--epsilon-ln is for the Transformer");
     place.ok(&format!("witness build {network} -o t.safetensors"));
     assert_eq!(
         place.files(),

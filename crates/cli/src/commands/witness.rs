@@ -90,9 +90,9 @@ struct ConstructionArguments {
     arch: String,
     #[command(flatten)]
     tokens: TokensArgument,
-    /// Stabiliser of the Transformer's layer normalisation.
-    #[arg(long, value_name = "E", default_value = "1/100000")]
-    epsilon_ln: Rational,
+    /// Stabiliser of the Transformer's layer normalisation; 1/100000 by default.
+    #[arg(long, value_name = "E")]
+    epsilon_ln: Option<Rational>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -116,6 +116,12 @@ impl ConstructionArguments {
         let target = target(text, self.dim)?;
         let resolution =
             Resolution::new(target.d(), s.clone(), self.bound.clone(), m).map_err(as_usage)?;
+        if self.epsilon_ln.is_some() && self.arch == "ffn" {
+            return Err(usage(
+                "--epsilon-ln is for the Transformer: add --arch transformer or leave it out"
+                    .to_string(),
+            ));
+        }
         let choice = self.tokens.of(&self.arch)?.at(target.d());
         Ok(Construction {
             text: text.clone(),
@@ -127,7 +133,10 @@ impl ConstructionArguments {
                 ReaderName::Dyadic => Reader::Dyadic,
             },
             architecture: choice.map_err(|error| usage(error.to_string()))?,
-            stabiliser: self.epsilon_ln.clone(),
+            stabiliser: match &self.epsilon_ln {
+                Some(stabiliser) => stabiliser.clone(),
+                None => Rational::new(1, 100_000u32),
+            },
             padding: (None, None),
         })
     }
