@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use loopfit_data::Preprocessing;
 use loopfit_engine::{FittedModel, Provenance};
 use loopfit_likelihood::{Gaussian, Likelihood};
-use loopfit_model::Bounds;
+use loopfit_model::{Bounds, Parameters};
 use loopfit_report::number;
 use loopfit_witness::ffn::dense::{Model, Rounded};
 use loopfit_witness::ffn::resources::{Relation, Resource};
@@ -121,26 +121,7 @@ fn write(
         parameters,
         rounded,
     } = witness.model(q, r, t).map_err(as_usage)?;
-    let resolution = witness.resolution();
-    let largest = resources.largest_coefficient.to_f32().max(1.0);
-    let model = FittedModel {
-        bounds: Bounds::new(largest, resolution.h.to_f32())?,
-        likelihood: Likelihood::Gaussian(Gaussian::squared_error()),
-        preprocessing: Preprocessing::unchanged(resolution.d),
-        provenance: Provenance {
-            version: env!("CARGO_PKG_VERSION").to_string(),
-            source: format!("constructed, not fitted: {}", construction.words()),
-            training_samples: String::new(),
-            budget: parameters.network().count(),
-            seed: 0,
-            validation: 0.0,
-            updates: 0,
-        },
-        parameters,
-    };
-    model
-        .save(path)
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    save(construction, parameters, path)?;
     // Also where nothing is rounded, so that no older file beside the model says otherwise.
     let mut csv = "tensor,row,column,exact\n".to_string();
     for Rounded {
@@ -165,4 +146,28 @@ fn write(
         ),
     );
     Ok(rounded.len())
+}
+
+/// Writes a network as a model file with inputs `x1`, ..., `xd` that stay as they are.
+pub(super) fn save(construction: &Construction, parameters: Parameters, path: &Path) -> Result<()> {
+    let sizes = parameters.values().iter().map(|value| value.abs());
+    let largest = sizes.fold(1.0, f32::max);
+    let model = FittedModel {
+        bounds: Bounds::new(largest, construction.resolution.h.to_f32())?,
+        likelihood: Likelihood::Gaussian(Gaussian::squared_error()),
+        preprocessing: Preprocessing::unchanged(construction.resolution.d),
+        provenance: Provenance {
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            source: format!("constructed, not fitted: {}", construction.words()),
+            training_samples: String::new(),
+            budget: parameters.network().count(),
+            seed: 0,
+            validation: 0.0,
+            updates: 0,
+        },
+        parameters,
+    };
+    model
+        .save(path)
+        .with_context(|| format!("cannot write {}", path.display()))
 }

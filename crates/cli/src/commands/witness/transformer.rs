@@ -4,11 +4,7 @@ use super::run::ArithmeticName;
 use super::{Construction, PointArgument, as_usage, say, short};
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
-use anyhow::{Context, Result};
-use loopfit_data::Preprocessing;
-use loopfit_engine::{FittedModel, Provenance};
-use loopfit_likelihood::{Gaussian, Likelihood};
-use loopfit_model::Bounds;
+use anyhow::Result;
 use loopfit_report::{Align, Table, number};
 use loopfit_witness::transformer::exact::Outcome;
 use loopfit_witness::transformer::precision::Settled;
@@ -100,28 +96,7 @@ fn write(
 ) -> Result<()> {
     let t = iterations.unwrap_or_else(|| finishing_time(witness));
     let parameters = witness.parameters(t).map_err(as_usage)?;
-    let largest = parameters
-        .values()
-        .iter()
-        .fold(1.0f32, |m, v| m.max(v.abs()));
-    let model = FittedModel {
-        bounds: Bounds::new(largest, construction.resolution.h.to_f32())?,
-        likelihood: Likelihood::Gaussian(Gaussian::squared_error()),
-        preprocessing: Preprocessing::unchanged(construction.resolution.d),
-        provenance: Provenance {
-            version: env!("CARGO_PKG_VERSION").to_string(),
-            source: format!("constructed, not fitted: {}", construction.words()),
-            training_samples: String::new(),
-            budget: parameters.network().count(),
-            seed: 0,
-            validation: 0.0,
-            updates: 0,
-        },
-        parameters,
-    };
-    model
-        .save(path)
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    super::build::save(construction, parameters, path)?;
     let mut csv = format!("code,exact\nreadout,{}\n", witness.correction().code);
     for (j, code) in witness.codes().iter().enumerate() {
         csv += &format!("group {j},{code}\n");
