@@ -1,12 +1,14 @@
 //! `loopfit witness check`.
 
 use super::{Built, Construction, ConstructionArguments, as_usage};
+use crate::commands::on_threads;
 use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::{Context, Result};
 use loopfit_report::number;
 use loopfit_witness::ffn::check::{Invariant, check, inputs};
-use loopfit_witness::{Rational, golden, transformer};
+use loopfit_witness::{Error, Rational, golden, transformer};
+use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -96,19 +98,19 @@ fn invariants(a: &Arguments, construction: &Construction, global: &Global) -> Re
     let on_strips = inputs.iter().filter(on_strip).count();
     let target = &*construction.target;
     let (name, left_out, invariants) = match construction.build()? {
-        Built::Ffn(witness) => ("FFN", 0, check(&witness, target, &inputs)),
+        Built::Ffn(witness) => {
+            let one = |x: &[Vec<Rational>]| check(&witness, target, x);
+            ("FFN", 0, each(&inputs, one, global)?)
+        }
         Built::Transformer(witness) => {
             let exceptional = |x: &&Vec<Rational>| {
                 witness.resolution().is_on_strip(x) || witness.is_exceptional(x)
             };
-            (
-                "Transformer",
-                inputs.iter().filter(exceptional).count(),
-                transformer::check::check(&witness, &twin, target, &inputs),
-            )
+            let one = |x: &[Vec<Rational>]| transformer::check::check(&witness, &twin, target, x);
+            let left_out = inputs.iter().filter(exceptional).count();
+            ("Transformer", left_out, each(&inputs, one, global)?)
         }
     };
-    let invariants = invariants.map_err(as_usage)?;
     if global.json {
         let of = |i: &Invariant| json!({ "name": i.name, "checked": i.checked, "violation": i.violation });
         output::print_json(&json!({
@@ -139,4 +141,27 @@ fn invariants(a: &Arguments, construction: &Construction, global: &Global) -> Re
         .iter()
         .all(|invariant| invariant.violation.is_none());
     Ok(if holds { Exit::Done } else { Exit::CheckFailed })
+}
+
+/// Checks inputs one by one, on all threads, and puts together what was found in their order.
+fn each(
+    inputs: &[Vec<Rational>],
+    check: impl Fn(&[Vec<Rational>]) -> Result<Vec<Invariant>, Error> + Sync,
+    global: &Global,
+) -> Result<Vec<Invariant>> {
+    let one = |x: &Vec<Rational>| check(std::slice::from_ref(x));
+    let found = on_threads(global, || inputs.par_iter().map(one).collect::<Vec<_>>())?;
+    let mut all: Vec<Invariant> = Vec::new();
+    for invariants in found {
+        let invariants = invariants.map_err(as_usage)?;
+        if all.is_empty() {
+            all = invariants;
+            continue;
+        }
+        for (sum, one) in all.iter_mut().zip(invariants) {
+            sum.checked += one.checked;
+            sum.violation = sum.violation.take().or(one.violation);
+        }
+    }
+    Ok(all)
 }

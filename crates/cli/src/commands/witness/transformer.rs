@@ -2,6 +2,7 @@
 
 use super::run::ArithmeticName;
 use super::{Construction, PointArgument, as_usage, say, short};
+use crate::commands::on_threads;
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
@@ -10,6 +11,7 @@ use loopfit_witness::transformer::exact::Outcome;
 use loopfit_witness::transformer::precision::Settled;
 use loopfit_witness::transformer::{Witness, scientific};
 use loopfit_witness::{BigFloat, Double, Rational, Single};
+use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -145,11 +147,9 @@ pub(super) fn run(
             bits,
         })
     };
-    let rows: Vec<Row> = points
-        .iter()
-        .map(row)
-        .collect::<Result<_, _>>()
-        .map_err(as_usage)?;
+    let rows = on_threads(global, || points.par_iter().map(row).collect::<Vec<_>>())?;
+    let rows: Result<Vec<Row>, _> = rows.into_iter().collect();
+    let rows = rows.map_err(as_usage)?;
     if arithmetic != ArithmeticName::Exact && iterations.is_none() {
         check_precision(witness, &rows, arithmetic, t)?;
     }
