@@ -15,14 +15,6 @@ fn check(answer: &Value, name: &str) -> (bool, String) {
     (check["holds"].as_bool().unwrap(), sentence)
 }
 
-fn refused(place: &Place, command: &str, sentence: &str) {
-    let output = place.run(command);
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{command}: {error}");
-    assert!(error.contains(sentence), "{command}: {error}");
-    assert!(output.stdout.is_empty(), "{command}");
-}
-
 #[test]
 fn rates() {
     let place = Place::new();
@@ -33,10 +25,10 @@ fn rates() {
     assert_eq!(number(&rate["k"]), 1.0);
     let text = place.ok("theory rate --dim 1 --smoothness 2");
     assert!(text.contains("{B^2 log(eB)}^-4"), "{text}");
-    refused(&place, "theory rate --dim 0 --smoothness 1", "at least 1");
+    place.refused("theory rate --dim 0 --smoothness 1", "at least 1");
     for bad in ["0", "-1", "nan", "inf"] {
-        let command = format!("theory rate --dim 2 --smoothness={bad}");
-        refused(&place, &command, "it must be a positive number");
+        let command = format!("theory rate --dim 2 --smoothness {bad}");
+        place.refused(&command, "it must be a positive number");
     }
 }
 
@@ -71,50 +63,38 @@ fn schedules() {
         text.contains("FAILS  sample size: Theorem 4.1 begins at n = 2"),
         "{text}"
     );
-    refused(
-        &place,
+    place.refused(
         "theory schedule --n 0 --dim 2 --smoothness 1",
         "from 1 to 1e18",
     );
-    refused(
-        &place,
+    place.refused(
         "theory schedule --n 2.5 --dim 2 --smoothness 1",
         "from 1 to 1e18",
     );
     let command = "theory schedule --n 100 --dim 2 --smoothness 1 --budget 8";
-    refused(
-        &place,
-        command,
-        "with r = 1 it has 9 parameters; raise the budget",
-    );
+    place.refused(command, "with r = 1 it has 9 parameters; raise the budget");
     let command = "theory schedule --n 100 --dim 2 --smoothness 1 --gamma 0.1 --below-thresholds";
-    refused(
-        &place,
+    place.refused(
         command,
         "no schedule at n = 100: the budget 2 holds no loop with q = 6",
     );
-    refused(
-        &place,
+    place.refused(
         "theory schedule --n 100 --dim 2 --smoothness 1 --gamma=-1",
         "a positive number",
     );
-    refused(
-        &place,
+    place.refused(
         "theory schedule --n 100 --dim 2 --smoothness 1 --set c_Z=1",
         "there is no constant `c_Z`",
     );
-    refused(
-        &place,
+    place.refused(
         "theory schedule --n 100 --dim 2 --smoothness 1 --set C_6=1",
         "of at least 2",
     );
-    refused(
-        &place,
+    place.refused(
         "theory schedule --n 100 --dim 2 --smoothness 1 --set C_6",
         "NAME=VALUE",
     );
-    refused(
-        &place,
+    place.refused(
         "theory schedule --n 100 --dim 100 --smoothness 40",
         "choose a smaller s or d",
     );
@@ -171,29 +151,21 @@ fn bounds() {
         ));
         assert!(text.contains("total / floor"), "{text}");
     }
-    refused(
-        &place,
-        "theory bound --dim 2 --smoothness 1 --over B",
-        "add --n",
-    );
-    refused(
-        &place,
+    place.refused("theory bound --dim 2 --smoothness 1 --over B", "add --n");
+    place.refused(
         "theory bound --n 10 --dim 2 --smoothness 1 --over T --from 9 --to 3",
         "give a smaller --from",
     );
-    refused(&place, "theory bound --dim 2 --smoothness 1", "--n");
-    refused(
-        &place,
+    place.refused("theory bound --dim 2 --smoothness 1", "--n");
+    place.refused(
         "theory bound --n 9 --dim 2 --smoothness 1 --iterations 0",
         "`schedule`, `best` or",
     );
-    refused(
-        &place,
+    place.refused(
         "theory bound --n 9 --dim 2 --smoothness 1 --tolerance=-1",
         "at least 0",
     );
-    refused(
-        &place,
+    place.refused(
         "theory bound --n 9 --dim 2 --smoothness 1 --over B --r 4 --q 2",
         "leave --budget and --r out",
     );
@@ -222,29 +194,23 @@ fn entropies() {
         "{none}"
     );
 
-    refused(
-        &place,
-        "theory entropy --dim 2 --iterations 4",
-        "--budget <B>",
-    );
-    refused(
-        &place,
+    place.refused("theory entropy --dim 2 --iterations 4", "--budget <B>");
+    place.refused(
         "theory entropy --dim 2 --iterations 4 --q 3 --r 3 --epsilon 0",
         "positive number",
     );
     let command = "theory entropy --dim 2 --iterations 4 --budget 1e7 --smoothness 1";
-    refused(&place, command, "lower the budget");
+    place.refused(command, "lower the budget");
     let large = place.ok("theory entropy --dim 2 --iterations 4 --budget 1e7");
     assert!(
         large.contains("enumerated up to a budget of 2,097,152"),
         "{large}"
     );
     let command = "theory entropy --dim 2 --iterations 4 --budget 64 --epsilon 1";
-    refused(&place, command, "must be below 1");
+    place.refused(command, "must be below 1");
     let command = "theory entropy --dim 2 --iterations 4 --budget 64 --set C_1=2";
-    refused(&place, command, "does not depend on C_1");
-    refused(
-        &place,
+    place.refused(command, "does not depend on C_1");
+    place.refused(
         "theory entropy --dim 2 --iterations 4 --budget 64 --sigma 0",
         "sigma",
     );
@@ -283,28 +249,23 @@ fn the_second_form_keeps_its_hypotheses() {
     assert_eq!(rows["rows"][0]["admissible"], false);
     assert_eq!(rows["smallest_admissible_budget"], 854_228);
     assert!(rows.get("fixed_T").is_none());
-    refused(
-        &place,
+    place.refused(
         "theory bound --n 9 --dim 2 --smoothness 1 --over n",
         "leave --n out",
     );
-    refused(
-        &place,
+    place.refused(
         "theory bound --n 9 --dim 2 --smoothness 1 --over T --iterations 5",
         "leave --iterations out",
     );
-    refused(
-        &place,
+    place.refused(
         "theory bound --n 9 --dim 2 --smoothness 1 --points 4",
         "--over",
     );
-    refused(
-        &place,
+    place.refused(
         "theory bound --n 9 --dim 2 --smoothness 1 --over T --plot x.png",
         "ends in .svg",
     );
-    refused(
-        &place,
+    place.refused(
         "theory bound --n 9 --dim 2 --smoothness 1 --arch transformer --tokens 3",
         "tokens are too many",
     );

@@ -4,14 +4,6 @@ mod common;
 use common::Place;
 use serde_json::Value;
 
-fn refused(place: &Place, command: &str, sentence: &str) {
-    let output = place.run(command);
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{command}: {error}");
-    assert!(error.contains(sentence), "{command}: {error}");
-    assert!(output.stdout.is_empty(), "{command}");
-}
-
 /// The paper's one-cell example (Section D.1.1): the record (1,0), (1,1), 0 is the code 69/128, the location comes out as 1/4
 /// and the coefficient as 1/2.
 #[test]
@@ -61,65 +53,54 @@ fn runs_are_exact_and_within_their_bound() {
     place.ok("witness check --target x1*(1-x2)/2 --smoothness 2 -m 1 -u 1 --points 5");
     place.ok("witness check --target sim:recurrence --smoothness 1 --bound 4 -m 1 -u 1 --points 3");
 
-    refused(
-        &place,
+    place.refused(
+        "witness run --target x1 --smoothness -1/2 -m 2 --x 0.3",
+        "the smoothness s is -1/2: it must be above 0",
+    );
+    place.refused(
         "witness run --target x1 --smoothness 0 -m 2 --x 0.3",
         "the smoothness s is 0",
     );
-    refused(
-        &place,
+    place.refused(
         "witness run --target 2*x1 --smoothness 1 -m 2 --x 0.3",
         "beyond H = 1; take H of at least 2",
     );
-    refused(
-        &place,
+    place.refused(
         "witness run --target x1 --smoothness 1 -m 30 --x 0.3",
         "between 1 and 22",
     );
-    refused(
-        &place,
+    place.refused(
         "witness run --target x1 --smoothness 1 -m 2 -u 3 --x 0.3",
         "at most m = 2",
     );
-    refused(
-        &place,
+    place.refused(
         "witness run --target x1 --smoothness 1 -m 2 --x 1.5",
         "the input 3/2 is outside [0, 1]",
     );
-    refused(
-        &place,
+    place.refused(
         "witness run --target x1 --smoothness 1 -m 2 --x 0.1,0.2",
         "2",
     );
-    refused(
-        &place,
+    place.refused(
         "witness run --target x1 --smoothness 1 -m 2 --x cat",
         "no rational number",
     );
-    refused(
-        &place,
+    place.refused(
         "witness run --target foo(x1) --smoothness 1 -m 2 --x 0.3",
         "no function `foo`",
     );
-    refused(
-        &place,
+    place.refused(
         "witness run --target sim:nosuch --smoothness 1 -m 2 --x 0.3",
         "there is no simulation",
     );
-    refused(
-        &place,
-        "witness run --smoothness 1 -m 2 --x 0.3",
-        "which network?",
-    );
+    place.refused("witness run --smoothness 1 -m 2 --x 0.3", "which network?");
     let command = "witness run --target sin(3*x1)/3 --smoothness 2 -m 3 --x 0.3 --arithmetic f64";
-    refused(&place, command, "the resolution is too fine for f64");
-    refused(
-        &place,
+    place.refused(command, "the resolution is too fine for f64");
+    place.refused(
         "witness plan --dim 1 --smoothness 1 --iterations 10000 --width 100",
         "at least 2055",
     );
-    refused(
-        &place,
+    place.refused(
         "witness plan --dim 1 --smoothness 1 --iterations 10 --width 3000",
         "too few",
     );
@@ -220,14 +201,13 @@ fn the_transformer_runs_too() {
     ));
     assert_eq!(padded["q"], 500);
     let command = format!("witness run {network} --x 0.3 --arithmetic f64");
-    refused(&place, &command, "the resolution is too fine for f64");
-    refused(
-        &place,
+    place.refused(&command, "the resolution is too fine for f64");
+    place.refused(
         "witness run --target x1 --smoothness 1 -m 1 --x 0.3 --tokens all",
         "--tokens is for the Transformer",
     );
     let command = "witness run --target x1 --smoothness 1 -m 1 --x 0.3 --epsilon-ln 1";
-    refused(&place, command, "--epsilon-ln is for the Transformer");
+    place.refused(command, "--epsilon-ln is for the Transformer");
     place.ok(&format!("witness build {network} -o t.safetensors"));
     assert_eq!(
         place.files(),

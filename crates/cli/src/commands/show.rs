@@ -7,7 +7,7 @@ use anyhow::Result;
 use loopfit_data::preprocess::{Input, Target};
 use loopfit_engine::FittedModel;
 use loopfit_model::Architecture;
-use loopfit_report::{Align, Table};
+use loopfit_report::{Align, Table, number};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -72,7 +72,11 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         ),
         (
             "validation NLL",
-            format!("{:.6} in model units", p.validation),
+            // A network that was constructed has seen no samples.
+            match p.training_samples.is_empty() {
+                true => number::ABSENT.to_string(),
+                false => format!("{:.6} in model units", p.validation),
+            },
         ),
     ];
     if let Architecture::Transformer { partition } = network.architecture() {

@@ -101,7 +101,12 @@ struct ProblemArguments {
     #[command(flatten)]
     tokens: TokensArgument,
     /// Bound H of the target and of the output, which decides how large coefficients must be allowed to be.
-    #[arg(long, value_name = "H", default_value_t = 1.0)]
+    #[arg(
+        long,
+        value_name = "H",
+        allow_negative_numbers = true,
+        default_value_t = 1.0
+    )]
     bound: f64,
     #[command(flatten)]
     constants: ConstantArguments,

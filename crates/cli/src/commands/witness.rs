@@ -70,10 +70,15 @@ struct ConstructionArguments {
     #[arg(long, value_name = "d")]
     dim: Option<usize>,
     /// Smoothness s > 0, exactly: 2, 3/2 or 0.5.
-    #[arg(long, value_name = "s")]
+    #[arg(long, value_name = "s", allow_hyphen_values = true)]
     smoothness: Option<Rational>,
     /// Bound H of the target and of its derivatives.
-    #[arg(long, value_name = "H", default_value = "1")]
+    #[arg(
+        long,
+        value_name = "H",
+        allow_hyphen_values = true,
+        default_value = "1"
+    )]
     bound: Rational,
     /// Resolution m: the grid has K = 2^m cells along each axis.
     #[arg(long, short = 'm', value_name = "m")]
@@ -91,7 +96,7 @@ struct ConstructionArguments {
     #[command(flatten)]
     tokens: TokensArgument,
     /// Stabiliser of the Transformer's layer normalisation; 1/100000 by default.
-    #[arg(long, value_name = "E")]
+    #[arg(long, value_name = "E", allow_hyphen_values = true)]
     epsilon_ln: Option<Rational>,
 }
 

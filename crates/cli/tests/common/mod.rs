@@ -53,6 +53,15 @@ impl Place {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Runs and expects a refusal of the command line alone that says so, and nothing on standard output.
+    pub(crate) fn refused(&self, arguments: &str, sentence: &str) {
+        let output = self.run(arguments);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
+        assert!(error.contains(sentence), "{arguments}: {error}");
+        assert!(output.stdout.is_empty(), "{arguments}");
+    }
+
     /// Runs and expects success; standard output as JSON.
     pub(crate) fn json(&self, arguments: &str) -> serde_json::Value {
         serde_json::from_str(&self.ok(&format!("{arguments} --json"))).unwrap()

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "T")]
     iterations: Option<IterationsName>,
     /// Tolerance epsilon_n of the fit in the average log-likelihood; 1/n by default.
-    #[arg(long, value_name = "E")]
+    #[arg(long, value_name = "E", allow_negative_numbers = true)]
     tolerance: Option<f64>,
     #[command(flatten)]
     sweep: sweep::SweepArguments,

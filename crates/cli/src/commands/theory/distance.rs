@@ -33,13 +33,13 @@ pub(crate) struct Arguments {
     #[arg(value_name = "B")]
     second: FunctionName,
     /// Standard deviation of Gaussian noise; that of the simulation by default.
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     sigma: Option<f64>,
     /// Scale of Laplace noise.
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     tau: Option<f64>,
     /// Bound H of both functions; the largest absolute value at the points by default.
-    #[arg(long, value_name = "H")]
+    #[arg(long, value_name = "H", allow_negative_numbers = true)]
     bound: Option<f64>,
     /// How integrals are computed; quadrature up to three inputs and monte-carlo above by default.
     #[arg(long)]

@@ -48,28 +48,58 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     tokens: TokensArgument,
     /// Bound M_par on every coefficient; the default is that of the studies.
-    #[arg(long, value_name = "M", default_value_t = 128.0)]
+    #[arg(
+        long,
+        value_name = "M",
+        allow_negative_numbers = true,
+        default_value_t = 128.0
+    )]
     parameter_bound: f64,
     /// Stabiliser of layer normalisation.
-    #[arg(long, value_name = "E", default_value_t = LAYER_NORM_STABILISER)]
+    #[arg(long, value_name = "E", allow_negative_numbers = true, default_value_t = LAYER_NORM_STABILISER)]
     epsilon_ln: f64,
     /// Radius of covers, and width of brackets, below 1.
-    #[arg(long, value_name = "E", default_value_t = 0.01)]
+    #[arg(
+        long,
+        value_name = "E",
+        allow_negative_numbers = true,
+        default_value_t = 0.01
+    )]
     epsilon: f64,
     /// Standard deviation of Gaussian noise.
-    #[arg(long, value_name = "S", default_value_t = 1.0)]
+    #[arg(
+        long,
+        value_name = "S",
+        allow_negative_numbers = true,
+        default_value_t = 1.0
+    )]
     sigma: f64,
     /// Scale of Laplace noise.
-    #[arg(long, value_name = "T", default_value_t = 1.0)]
+    #[arg(
+        long,
+        value_name = "T",
+        allow_negative_numbers = true,
+        default_value_t = 1.0
+    )]
     tau: f64,
     /// Bound H of the target and of the output.
-    #[arg(long, value_name = "H", default_value_t = 1.0)]
+    #[arg(
+        long,
+        value_name = "H",
+        allow_negative_numbers = true,
+        default_value_t = 1.0
+    )]
     bound: f64,
     /// Sample size, for the critical radius.
     #[arg(long, value_name = "N", value_parser = whole)]
     n: Option<u64>,
     /// Smoothness s of the target, for the untied floor with explicit constants; needs --budget.
-    #[arg(long, value_name = "s", requires = "budget")]
+    #[arg(
+        long,
+        value_name = "s",
+        allow_negative_numbers = true,
+        requires = "budget"
+    )]
     smoothness: Option<f64>,
     #[command(flatten)]
     constants: ConstantArguments,

@@ -25,7 +25,7 @@ pub(super) struct SmoothnessArguments {
     #[arg(long, value_name = "d", value_parser = count)]
     dim: usize,
     /// Smoothness s > 0 of the target; need not be an integer.
-    #[arg(long, value_name = "s")]
+    #[arg(long, value_name = "s", allow_negative_numbers = true)]
     smoothness: f64,
 }
 

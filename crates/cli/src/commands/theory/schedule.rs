@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     problem: ProblemArguments,
     /// Growth exponent gamma_B of the budget (Theorem 4.5); without it the budget is fixed (Theorem 4.4).
-    #[arg(long, value_name = "g", conflicts_with_all = ["budget", "state", "width"])]
+    #[arg(long, value_name = "g", allow_negative_numbers = true, conflicts_with_all = ["budget", "state", "width"])]
     gamma: Option<f64>,
     #[command(flatten)]
     shape: ShapeArguments,

@@ -28,10 +28,21 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FORMULA", default_value = "x1*(1-x1) - 1/5*x1^3")]
     target: String,
     /// Smoothness s > 0, or several with commas between them.
-    #[arg(long, value_name = "S", default_value = "2", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "S",
+        allow_hyphen_values = true,
+        default_value = "2",
+        value_delimiter = ','
+    )]
     smoothness: Vec<Rational>,
     /// Bound H > 0 of the target and its derivatives.
-    #[arg(long, value_name = "H", default_value = "4")]
+    #[arg(
+        long,
+        value_name = "H",
+        allow_hyphen_values = true,
+        default_value = "4"
+    )]
     bound: Rational,
     /// The first resolution: K = 2^M cells along each axis.
     #[arg(long, value_name = "M", default_value_t = 1, value_parser = level)]

@@ -22,10 +22,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "d", value_parser = count)]
     dim: usize,
     /// Smoothness s > 0, exactly: 2, 3/2 or 0.5.
-    #[arg(long, value_name = "s")]
+    #[arg(long, value_name = "s", allow_hyphen_values = true)]
     smoothness: Rational,
     /// Bound H of the target.
-    #[arg(long, value_name = "H", default_value = "1")]
+    #[arg(
+        long,
+        value_name = "H",
+        allow_hyphen_values = true,
+        default_value = "1"
+    )]
     bound: Rational,
     /// Iterations T that may be spent.
     #[arg(long, value_name = "T", value_parser = count)]

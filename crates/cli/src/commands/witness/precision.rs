@@ -33,10 +33,20 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "D", value_parser = dim)]
     dim: Option<usize>,
     /// Smoothness s > 0, e.g. 1 or 3/2.
-    #[arg(long, value_name = "S", default_value = "1")]
+    #[arg(
+        long,
+        value_name = "S",
+        allow_hyphen_values = true,
+        default_value = "1"
+    )]
     smoothness: Rational,
     /// Bound H > 0 of the target and its derivatives.
-    #[arg(long, value_name = "H", default_value = "1")]
+    #[arg(
+        long,
+        value_name = "H",
+        allow_hyphen_values = true,
+        default_value = "1"
+    )]
     bound: Rational,
     /// The target, e.g. "x1/2 - 3/4"; by default a polynomial that is nowhere near zero.
     #[arg(long, value_name = "FORMULA")]

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     construction: ConstructionArguments,
     /// An input, coordinates separated by commas, each p/q or a decimal; may be repeated.
-    #[arg(long, value_name = "X", required = true)]
+    #[arg(long, value_name = "X", required = true, allow_hyphen_values = true)]
     x: Vec<PointArgument>,
     /// Arithmetic: exact, f64, f32, or a number of mantissa bits. A Transformer has roots, so that exact means
     /// enough bits for the digits shown, checked by running again with more.

@@ -19,7 +19,12 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     construction: ConstructionArguments,
     /// The input, coordinates separated by commas, each p/q or a decimal.
-    #[arg(long, value_name = "X", required_unless_present = "program")]
+    #[arg(
+        long,
+        allow_hyphen_values = true,
+        value_name = "X",
+        required_unless_present = "program"
+    )]
     x: Option<PointArgument>,
     /// A line for each iteration, or one for each instruction: a counted loop is one.
     #[arg(long, default_value = "instruction")]
