@@ -91,7 +91,7 @@ pub fn widen(parameters: &Parameters, r: usize, stream: Stream) -> Result<Parame
             to: r,
         });
     }
-    embed(parameters, reshaped(old, r, old.tying())?, stream)
+    embed(parameters, old.resized(r, old.tying())?, stream)
 }
 
 /// The same function as Untied with `t` blocks: the old blocks, then identities.
@@ -126,7 +126,7 @@ pub fn deepen(
             to: t,
         });
     }
-    let network = reshaped(old, old.r(), Tying::Untied { t })?;
+    let network = old.resized(old.r(), Tying::Untied { t })?;
     let deeper = embed(parameters, network.clone(), stream)?;
     if *old.architecture() == Architecture::Ffn {
         return Ok(deeper);
@@ -165,7 +165,7 @@ pub fn iterate(parameters: &Parameters, t: usize) -> Result<Parameters, GrowthEr
     if old.tying().method() == Method::Untied {
         return Err(GrowthError::IterateUntied);
     }
-    let network = reshaped(old, old.r(), Tying::Loop { t })?;
+    let network = old.resized(old.r(), Tying::Loop { t })?;
     let (t_old, t_new) = (old.tying().iterations() as f64, t as f64);
     let mut values = parameters.values().to_vec();
     for view in &network.layout() {
@@ -212,11 +212,6 @@ pub fn rescale(
         }
     }
     Ok(Parameters::new(network, values)?)
-}
-
-fn reshaped(old: &Network, r: usize, tying: Tying) -> Result<Network, ShapeError> {
-    let architecture = old.architecture().clone();
-    Network::new(architecture, old.d(), old.outputs(), old.q(), r, tying)
 }
 
 /// A fresh start with zero outgoing weights, whose leading blocks, rows and columns

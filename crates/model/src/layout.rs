@@ -1,5 +1,6 @@
 //! Where each tensor lies in the one flat vector of coefficients.
 
+use crate::form::Reduced;
 use crate::network::{Architecture, Network};
 use std::ops::Range;
 
@@ -124,11 +125,24 @@ pub(crate) fn views(network: &Network) -> impl Iterator<Item = View> + '_ {
             (partition.len() + crate::network::CONSTANT_TOKENS) * q
         }
     };
+    let reduced = Reduced::of(network);
     let mut offset = 0;
-    input(network)
+    let (first, last) = match reduced {
+        Some(sizes) => (reduced_input(sizes), reduced_output(sizes)),
+        None => (
+            input(network),
+            affine("output.weight", "output.bias", outputs, state).into(),
+        ),
+    };
+    let block = move |i| match reduced {
+        Some(sizes) => reduced_block(network, sizes, i),
+        None => block(network, i),
+    };
+    first
         .into_iter()
-        .chain((0..blocks).flat_map(move |i| block(network, i)))
-        .chain(affine("output.weight", "output.bias", outputs, state))
+        .chain((0..blocks).flat_map(block))
+        .chain(last)
+        .filter(|view| view.size() > 0)
         .map(move |view| {
             let placed = View { offset, ..view };
             offset += placed.size();
@@ -176,6 +190,32 @@ fn block(network: &Network, i: usize) -> Vec<View> {
         .chain(feedforward)
         .chain(norm("ln2"))
         .collect()
+}
+
+fn reduced_input(sizes: Reduced) -> Vec<View> {
+    let Reduced { d, carried, .. } = sizes;
+    let [weight, _] = affine("input.weight", "", carried, d - carried);
+    vec![View {
+        fan_in: d,
+        ..weight
+    }]
+}
+
+fn reduced_block(network: &Network, sizes: Reduced, i: usize) -> Vec<View> {
+    let name = |part: &str| format!("block.{i}.{part}");
+    let reads = sizes.reads(network.tying(), i);
+    let [w1, b1] = affine(&name("w1"), &name("b1"), sizes.r, reads);
+    let [w2, mut b2] = outgoing(affine(&name("w2"), &name("b2"), sizes.written, sizes.r));
+    if !sizes.has_bias(network.tying(), i) || sizes.r == 0 {
+        b2.rows = 0;
+    }
+    vec![w1, b1, w2, b2]
+}
+
+fn reduced_output(sizes: Reduced) -> Vec<View> {
+    let [weight, bias] = affine("output.weight", "output.bias", sizes.outputs, sizes.read);
+    let [extra, _] = affine("output.extra", "", sizes.extra_rows(), sizes.written);
+    vec![weight, extra, bias]
 }
 
 /// The matrix and the bias of an affine map; the offsets come later.

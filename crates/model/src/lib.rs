@@ -6,6 +6,7 @@
 //!
 //! - [`tying`]: Single, Loop or Untied, and which block an iteration applies;
 //! - [`network`]: residual FFN or post-LN Transformer, its dimensions and its count;
+//! - [`activation`] and [`form`]: what hidden units do, and which coefficients are fixed;
 //! - [`tokens`]: which token reads which inputs, before their number is known;
 //! - [`budget`]: the shapes that fit under a cap on the count;
 //! - [`layout`]: where each tensor lies in the one flat vector of coefficients;
@@ -16,9 +17,11 @@
 //! - [`mod@reference`]: the function itself in plain `f64`, as the paper writes it;
 //! - [`mod@file`]: model files, written atomically and checked when read.
 
+pub mod activation;
 pub mod bounds;
 pub mod budget;
 pub mod file;
+pub mod form;
 pub mod growth;
 pub mod init;
 pub mod layout;
@@ -28,9 +31,11 @@ pub mod reference;
 pub mod tokens;
 pub mod tying;
 
+pub use activation::Activation;
 pub use bounds::Bounds;
 pub use budget::Budget;
 pub use file::ModelFile;
+pub use form::{Form, Reduced, Slot};
 pub use layout::{Layout, Role, View};
 pub use network::{Architecture, Network, ShapeError};
 pub use parameters::Parameters;

@@ -1,6 +1,8 @@
 //! Which function class: the architecture, its dimensions and its count.
 
-use crate::layout::Layout;
+use crate::activation::Activation;
+use crate::form::Form;
+use crate::layout::{self, Layout};
 use crate::tying::Tying;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -145,6 +147,8 @@ pub struct Network {
     q: usize,
     r: usize,
     tying: Tying,
+    activation: Activation,
+    form: Form,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -156,6 +160,10 @@ struct Unchecked {
     q: usize,
     r: usize,
     tying: Tying,
+    #[serde(default, skip_serializing_if = "Activation::is_relu")]
+    activation: Activation,
+    #[serde(default, skip_serializing_if = "Form::is_paper")]
+    form: Form,
 }
 
 /// What is wrong with the dimensions of a network.
@@ -180,6 +188,28 @@ pub enum ShapeError {
     TooManyParameters {
         /// The count.
         count: u128,
+    },
+    /// A shape that a form does not have.
+    #[error(
+        "a network of {form} form cannot have q = {q} with d = {d}: {}",
+        match form {
+            Form::Carried { .. } => "it needs 1 to q - 1 extra channels and at most d others",
+            _ => "an affine function needs q <= d, no hidden units and one update",
+        }
+    )]
+    Form {
+        /// The form.
+        form: Form,
+        /// The state dimension.
+        q: usize,
+        /// The input dimension.
+        d: usize,
+    },
+    /// An activation or a form that only residual FFNs have.
+    #[error("{name} is for the residual FFN: a Transformer has ReLU units and the paper's form")]
+    FfnOnly {
+        /// The activation or the form.
+        name: String,
     },
     /// More data tokens than inputs.
     #[error(
@@ -253,6 +283,8 @@ impl Network {
             q,
             r,
             tying,
+            activation: Activation::Relu,
+            form: Form::Paper,
         };
         let count = network.wide_count();
         if count > LARGEST as u128 {
@@ -270,6 +302,53 @@ impl Network {
         tying: Tying,
     ) -> Result<Self, ShapeError> {
         Self::new(Architecture::Ffn, d, outputs, q, r, tying)
+    }
+
+    /// An affine function of `rank` combinations of the inputs; with `rank = d`, of the inputs.
+    pub fn affine(d: usize, outputs: usize, rank: usize) -> Result<Self, ShapeError> {
+        let network = Self::ffn(d, outputs, rank, 1, Tying::Single)?;
+        Self { r: 0, ..network }.with_form(Form::Affine)
+    }
+
+    /// The same shape with other hidden units.
+    pub fn with_activation(self, activation: Activation) -> Result<Self, ShapeError> {
+        if activation != Activation::Relu && self.architecture != Architecture::Ffn {
+            let name = activation.to_string();
+            return Err(ShapeError::FfnOnly { name });
+        }
+        Ok(Self { activation, ..self })
+    }
+
+    /// The same dimensions in another form.
+    pub fn with_form(self, form: Form) -> Result<Self, ShapeError> {
+        if form != Form::Paper && self.architecture != Architecture::Ffn {
+            let name = format!("the {form} form");
+            return Err(ShapeError::FfnOnly { name });
+        }
+        form.check(&self)?;
+        let (q, d) = (self.q, self.d);
+        if (form == Form::Affine) != (self.r == 0) {
+            return Err(ShapeError::Form { form, q, d });
+        }
+        Ok(Self { form, ..self })
+    }
+
+    /// The same architecture, dimensions, activation and form with another width and tying.
+    pub fn resized(&self, r: usize, tying: Tying) -> Result<Self, ShapeError> {
+        let architecture = self.architecture.clone();
+        Self::new(architecture, self.d, self.outputs, self.q, r, tying)?
+            .with_activation(self.activation)?
+            .with_form(self.form)
+    }
+
+    /// What hidden units do.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+
+    /// Which coefficients are fixed.
+    pub fn form(&self) -> Form {
+        self.form
     }
 
     /// The input dimension.
@@ -307,12 +386,16 @@ impl Network {
     /// # Formula
     /// FFN: `q(d + 1) + C(q + 1) + k {(2q + 1) r + q}`;
     /// Transformer: `q(d + N) + C(Nq + 1) + k {4q^2 + (2q + 1) r + 9q}`, `N = M + 3`;
-    /// with `k = 1` separate blocks for Single and Loop, `k = T` for Untied.
+    /// with `k = 1` separate blocks for Single and Loop, `k = T` for Untied. In other forms than
+    /// the paper's, only what is free counts.
     ///
     /// # Reference
     /// Table 1 (Section 3.2) and Section F.4.2.
     pub fn count(&self) -> usize {
-        self.wide_count() as usize
+        match self.form {
+            Form::Paper => self.wide_count() as usize,
+            _ => layout::views(self).map(|view| view.size()).sum(),
+        }
     }
 
     fn wide_count(&self) -> u128 {
@@ -336,9 +419,20 @@ impl fmt::Display for Network {
             Architecture::Transformer { .. } => " Transformer",
         };
         let (q, r, count) = (self.q, self.r, self.count());
+        if self.form == Form::Affine {
+            let rank = match q {
+                _ if q == self.d => String::new(),
+                _ => format!(" of rank {q}"),
+            };
+            return write!(f, "linear{rank}, {count} parameters");
+        }
+        let units = match self.activation {
+            Activation::Relu => String::new(),
+            smooth => format!(", {smooth}"),
+        };
         write!(
             f,
-            "{method}{kind} (q = {q}, r = {r}, T = {t}), {count} parameters"
+            "{method}{kind} (q = {q}, r = {r}, T = {t}{units}), {count} parameters"
         )
     }
 }
@@ -347,7 +441,21 @@ impl TryFrom<Unchecked> for Network {
     type Error = ShapeError;
 
     fn try_from(u: Unchecked) -> Result<Self, ShapeError> {
-        Self::new(u.architecture, u.d, u.outputs, u.q, u.r, u.tying)
+        if u.form == Form::Affine {
+            let network = Self::affine(u.d, u.outputs, u.q)?;
+            let same = (u.r, u.tying, &u.architecture) == (0, Tying::Single, &Architecture::Ffn);
+            return match same {
+                true => network.with_activation(u.activation),
+                false => Err(ShapeError::Form {
+                    form: u.form,
+                    q: u.q,
+                    d: u.d,
+                }),
+            };
+        }
+        Self::new(u.architecture, u.d, u.outputs, u.q, u.r, u.tying)?
+            .with_activation(u.activation)?
+            .with_form(u.form)
     }
 }
 
@@ -360,6 +468,8 @@ impl From<Network> for Unchecked {
             q: n.q,
             r: n.r,
             tying: n.tying,
+            activation: n.activation,
+            form: n.form,
         }
     }
 }

@@ -128,15 +128,7 @@ impl Parameters {
             Tying::Single => Tying::Single,
             Tying::Untied { .. } => Tying::Untied { t },
         };
-        let architecture = old.architecture().clone();
-        let network = Network::new(
-            architecture,
-            old.d(),
-            old.outputs(),
-            old.q(),
-            old.r(),
-            tying,
-        )?;
+        let network = old.resized(old.r(), tying)?;
         let layout = network.layout();
         let kept = layout.iter().flat_map(|view| self.view(&view.name));
         let values = kept.copied().collect();

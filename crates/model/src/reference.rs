@@ -3,6 +3,8 @@
 //! Nothing here is fast. It is what the engine's kernels, the growth rules and the
 //! exported programs are tested against.
 
+use crate::activation::Activation;
+use crate::form::{Form, Slot};
 use crate::layout::Layout;
 use crate::network::{Architecture, Network};
 use crate::parameters::Parameters;
@@ -16,7 +18,7 @@ pub const LAYER_NORM_STABILISER: f64 = 1e-5;
 ///
 /// # Formula
 /// `O(Phi_T(... Phi_1(E(x))))`. FFN: `E` and `O` affine,
-/// `Phi(z) = z + W2 ReLU(W1 z + b1) + b2`. Transformer: row `j <= M` of the state is
+/// `Phi(z) = z + W2 s(W1 z + b1) + b2` with the ReLU or another activation `s`. Transformer: row `j <= M` of the state is
 /// `A_j x_{I_j} + a_j`, then the controller and the two references;
 /// `Y = LN1{S + Attn(S)}`, `Phi(S) = LN2{Y + FFN(Y)}`; `O` is affine on `vec(S)`, which
 /// stacks the rows.
@@ -38,6 +40,17 @@ pub fn forward(parameters: &Parameters, x: &[f64]) -> Vec<f64> {
 pub fn forward_values(network: &Network, values: &[f64], x: &[f64]) -> Vec<f64> {
     assert_eq!(x.len(), network.d(), "as many inputs as the network has");
     assert_eq!(values.len(), network.count(), "as many values as it counts");
+    if network.form() != Form::Paper {
+        let values: Vec<f64> = network
+            .slots()
+            .into_iter()
+            .map(|slot| match slot {
+                Slot::Free(i) => values[i],
+                Slot::Fixed(value) => f64::from(value),
+            })
+            .collect();
+        return forward_values(&network.to_paper(), &values, x);
+    }
     let layout = network.layout();
     let tensors = Tensors {
         layout: &layout,
@@ -51,7 +64,7 @@ pub fn forward_values(network: &Network, values: &[f64], x: &[f64]) -> Vec<f64> 
 
 fn ffn(network: &Network, tensors: Tensors<'_>, x: &[f64]) -> Vec<f64> {
     let blocks: Vec<_> = (0..network.tying().blocks())
-        .map(|i| Feedforward::new(tensors, i))
+        .map(|i| Feedforward::new(tensors, i, network.activation()))
         .collect();
     let mut z = tensors.affine("input.weight", "input.bias").apply(x);
     for iteration in 0..network.tying().iterations() {
@@ -122,19 +135,25 @@ impl Affine<'_> {
 struct Feedforward<'a> {
     inner: Affine<'a>,
     outer: Affine<'a>,
+    activation: Activation,
 }
 
 impl<'a> Feedforward<'a> {
-    fn new(tensors: Tensors<'a>, i: usize) -> Self {
+    fn new(tensors: Tensors<'a>, i: usize, activation: Activation) -> Self {
         Self {
             inner: tensors.affine(&format!("block.{i}.w1"), &format!("block.{i}.b1")),
             outer: tensors.affine(&format!("block.{i}.w2"), &format!("block.{i}.b2")),
+            activation,
         }
     }
 
-    /// `z + W2 ReLU(W1 z + b1) + b2`
+    /// `z + W2 s(W1 z + b1) + b2`
     fn residual(&self, z: &[f64]) -> Vec<f64> {
-        let hidden: Vec<f64> = self.inner.apply(z).iter().map(|u| u.max(0.0)).collect();
+        let preactivations = self.inner.apply(z);
+        let hidden: Vec<f64> = preactivations
+            .iter()
+            .map(|u| self.activation.value(*u))
+            .collect();
         add(z, &self.outer.apply(&hidden))
     }
 }
@@ -188,7 +207,7 @@ impl<'a> PostLnBlock<'a> {
             value: projection("value"),
             out: projection("out"),
             norm1: LayerNorm::new(tensors, &format!("block.{i}.ln1")),
-            feedforward: Feedforward::new(tensors, i),
+            feedforward: Feedforward::new(tensors, i, Activation::Relu),
             norm2: LayerNorm::new(tensors, &format!("block.{i}.ln2")),
         }
     }

@@ -165,14 +165,7 @@ impl Setting {
             },
             other => other,
         };
-        Ok(Network::new(
-            n.architecture().clone(),
-            n.d(),
-            n.outputs(),
-            n.q(),
-            n.r(),
-            tying,
-        )?)
+        Ok(n.resized(n.r(), tying)?)
     }
 }
 
