@@ -1,9 +1,10 @@
-//! `cargo xtask bench`: the speed of our engine, alone or beside its peers.
+//! `cargo xtask bench`: the speed of our engine and the quality
+//! of our fits, alone or beside their peers.
 
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::{command, peers, succeed};
+use crate::{command, peers, quality, succeed};
 
 /// `cargo bench` of the engine; the benchmark's own arguments follow.
 pub(crate) const ENGINE: &[&str] = &["bench", "-q", "-p", "loopfit-engine", "--bench", "engine"];
@@ -18,6 +19,8 @@ pub(crate) enum Bench {
     },
     /// Our engine beside JAX (and PyTorch), one core each, same gradients
     Peers(peers::Peers),
+    /// Our fits beside simple peers that store as many numbers, errors on test rows
+    PeersQuality(quality::Quality),
 }
 
 impl Bench {
@@ -29,6 +32,7 @@ impl Bench {
                 succeed(&mut bench, "the engine's benchmark")
             }
             Self::Peers(peers) => peers.run(),
+            Self::PeersQuality(quality) => quality.run(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Everything a contributor runs: `cargo xtask test`, `cargo xtask docs`,
-//! `cargo xtask bench engine`, `cargo xtask bench peers`.
+//! `cargo xtask bench engine`, `cargo xtask bench peers`,
+//! `cargo xtask bench peers-quality`.
 
 #![allow(
     clippy::print_stdout,
@@ -9,6 +10,8 @@
 
 mod bench;
 mod peers;
+mod python;
+mod quality;
 mod test;
 
 use std::path::Path;
@@ -31,7 +34,7 @@ enum Task {
     Test,
     /// Build the documentation of all crates
     Docs,
-    /// Measure speed
+    /// Measure speed or quality
     #[command(subcommand)]
     Bench(bench::Bench),
 }

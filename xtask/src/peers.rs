@@ -16,11 +16,14 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::bench::ENGINE;
-use crate::{command, succeed, workspace};
+use crate::{command, python, succeed, workspace};
 
 /// Largest accepted difference between two gradients, relative to the largest
 /// entry: single precision reaches 5e-7 on these shapes, a wrong formula 1e-2.
 const GRADIENT_TOLERANCE: f64 = 1e-5;
+
+/// The virtual environment, a folder of `target/`.
+const ENVIRONMENT: &str = "peers-venv";
 
 /// Python that becomes the command after it, on one core where the system can.
 const ON_ONE_CORE: &str = "import os, sys
@@ -72,7 +75,9 @@ struct Variant {
 
 impl Peers {
     pub(crate) fn run(&self) -> Result<()> {
-        let python = install(self.torch)?;
+        let mut packages = vec!["jax[cpu]", "numpy"];
+        packages.extend(self.torch.then_some("torch"));
+        let python = python::with_packages(ENVIRONMENT, &packages)?;
         let cases = write_cases()?;
         let ours: Vec<Ours> = json(
             command(&python)
@@ -94,7 +99,8 @@ impl Peers {
                     .arg(&cases);
                 // No compiled files outside target/.
                 peer.env("PYTHONDONTWRITEBYTECODE", "1");
-                peer.env("TORCHINDUCTOR_CACHE_DIR", environment().join("inductor"));
+                let folder = workspace().join("target").join(ENVIRONMENT);
+                peer.env("TORCHINDUCTOR_CACHE_DIR", folder.join("inductor"));
                 json(&mut peer, script)
             })
             .collect::<Result<Vec<Peer>>>()?;
@@ -107,28 +113,6 @@ impl Peers {
         print!("{}", render(&prediction(&ours, &peers), self.markdown));
         Ok(())
     }
-}
-
-fn environment() -> PathBuf {
-    workspace().join("target/peers-venv")
-}
-
-/// The virtual environment's Python, with the peers installed.
-fn install(torch: bool) -> Result<PathBuf> {
-    let environment = environment();
-    let python = environment.join("bin/python");
-    if !python.exists() {
-        let what = "creating a virtual environment with python3";
-        succeed(
-            command("python3").args(["-m", "venv"]).arg(&environment),
-            what,
-        )?;
-    }
-    let mut pip = command(&python);
-    pip.args(["-m", "pip", "install", "-q", "jax[cpu]", "numpy"]);
-    pip.args(torch.then_some("torch")).stdout(Stdio::null());
-    succeed(&mut pip, "installing the peers with pip")?;
-    Ok(python)
 }
 
 /// Builds the engine's benchmark and lets it write the case files.
