@@ -16,6 +16,8 @@ FOLDS = 5
 # Rows from which on terms are chosen on a sample, and the grids are coarser.
 MANY_ROWS = 2000
 CHOICE_ROWS = 1500
+# Functions that may be multiplied by another.
+MOST_PARENTS = 32
 
 
 class Data:
@@ -72,7 +74,7 @@ def calibration_error(y, probabilities, bins=10):
 def penalties(data):
     """Penalties of a squared norm, for each row."""
     if not data.classes:
-        return (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+        return (1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
     return (1e-5, 1e-3) if data.rows > MANY_ROWS else (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
@@ -96,31 +98,33 @@ def readouts(data, features, wanted=lambda penalty: True):
         yield penalty, lambda f, model=model: model.predict_proba((f - mean) / sd)
 
 
-def forward(columns, variables, targets, most, stop, degree):
-    """Forward selection of columns, and with degree 2 of products of a chosen column with another.
+def forward(columns, knots, targets, outputs, most, stop, degree):
+    """Forward selection of columns, and with degree 2 of products of two columns, one of them met before.
 
-    `columns` are the candidates, `variables[c]` the input that column c reads; `stop(terms)` ends it.
-    Returns terms, tuples of column numbers. The gain of a candidate h given an orthonormal basis Q of what is
-    chosen is (r h)^2 / (|h|^2 - |Q'h|^2), r the residual; for products b h, r (b h) = (r b) h.
+    `columns` are the candidates, `knots[c]` the pair (input, knot) of column c, None for no knot. Returns terms,
+    tuples of column numbers, when `stop(terms)` or nothing is gained. Each step takes the largest gain for each
+    number that has to be stored. The gain of a candidate h given an orthonormal basis Q of what is chosen is
+    (r h)^2 / (|h|^2 - |Q'h|^2), r the residual; for products b h, r (b h) = (r b) h.
     """
     n = len(columns)
-    factors, parents = [np.ones(n)], [()]
+    variables = np.array([variable for variable, _ in knots])
+    new_knot = np.array([knot is not None for _, knot in knots])
     square = columns**2
-    free = square.sum(0)[None] - columns.sum(0)[None] ** 2 / n
-    scale = np.maximum(square.sum(0)[None], 1e-300)
+    factors, parents = [np.ones(n)], [()]
+    size = square.sum(0)[None]
+    free = size - columns.sum(0)[None] ** 2 / n
     basis = [np.full(n, n**-0.5)]
-    residual = targets.copy()
+    # A sample of rows has a mean of its own.
+    residual = targets - targets.mean(0)
     terms = []
     while len(terms) < most and not stop(terms):
         stacked = np.stack([(residual * f[:, None]).T for f in factors])
         gain = ((stacked.reshape(-1, n) @ columns).reshape(len(factors), -1, columns.shape[1]) ** 2).sum(1)
-        gain = np.where(free > 1e-6 * scale, gain / np.maximum(free, 1e-300), -1.0)
-        parent, c = np.unravel_index(gain.argmax(), gain.shape)
+        gain = np.where(free > 1e-8 * size, gain / np.maximum(free, 1e-300), -1.0)
+        parent, c = np.unravel_index((gain / (outputs + new_knot)).argmax(), gain.shape)
         if gain[parent, c] <= 1e-10 * (targets**2).sum():
             break
-        term = (*parents[parent], int(c))
-        new = factors[parent] * columns[:, c]
-        q = new.copy()
+        q = factors[parent] * columns[:, c]
         for _ in range(2):
             for b in basis:
                 q -= b * (b @ q)
@@ -129,15 +133,15 @@ def forward(columns, variables, targets, most, stop, degree):
         free = free - (np.stack([q * f for f in factors]) @ columns) ** 2
         free[parent, c] = 0.0
         basis.append(q)
-        terms.append(term)
-        if degree > 1 and len(term) == 1 and len(factors) < 25:
-            factors.append(new)
-            parents.append(term)
-            products = (new**2) @ square
-            left = products - (((np.stack(basis) * new) @ columns) ** 2).sum(0)
+        terms.append((*parents[parent], int(c)))
+        new_knot &= np.array([knot != knots[c] for knot in knots])
+        if degree > 1 and (int(c),) not in parents and len(parents) < MOST_PARENTS:
+            factors.append(columns[:, c])
+            parents.append((int(c),))
+            product = square[:, c] @ square
+            left = product - (((np.stack(basis) * columns[:, c]) @ columns) ** 2).sum(0)
             left[variables == variables[c]] = 0.0
-            free = np.vstack([free, left])
-            scale = np.vstack([scale, np.maximum(products, 1e-300)])
+            free, size = np.vstack([free, left]), np.vstack([size, product])
     return terms
 
 
@@ -164,7 +168,7 @@ def backward(features, targets, terms, count, levels):
     return found
 
 
-def selected(data, name, columns, variables, evaluate, count, degree, wanted):
+def selected(data, name, columns, knots, evaluate, count, degree, wanted):
     """Terms chosen forward on (a sample of) the rows, pruned backward, read out: the fits of a family of terms.
 
     `evaluate(x, terms)` are the terms' features, `count(terms)` the numbers they need with their read-out.
@@ -174,7 +178,8 @@ def selected(data, name, columns, variables, evaluate, count, degree, wanted):
     targets = data.responses()
     rows = np.random.default_rng(0).permutation(data.rows)[:CHOICE_ROWS]
     most = max(1, len(rows) // 4)
-    terms = forward(columns[rows], variables, targets[rows], most, lambda t: count(t) >= 1.25 * LEVELS[-1], degree)
+    enough = 1.25 * LEVELS[-1]
+    terms = forward(columns[rows], knots, targets[rows], data.outputs, most, lambda t: count(t) >= enough, degree)
     if not terms:
         return
     found = backward(evaluate(data.x, terms), targets, terms, count, LEVELS)

@@ -9,6 +9,7 @@ import itertools
 
 import numpy as np
 from fitting import CAPS, LEVELS, MANY_ROWS, Fit, penalties, readouts, selected
+from scipy.interpolate import CubicSpline
 from sklearn.cluster import KMeans
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -128,9 +129,9 @@ def mars(data, wanted):
         return data.outputs * (len(terms) + 1) + len(knots)
 
     columns = np.column_stack([column(data.x, c) for c in range(len(functions))])
-    variables = np.array([f[0] for f in functions])
+    knots = [function[:2] for function in functions]
     for degree in (1, 2) if data.inputs > 1 else (1,):
-        yield from selected(data, f"degree={degree}", columns, variables, evaluate, count, degree, wanted)
+        yield from selected(data, f"degree={degree}", columns, knots, evaluate, count, degree, wanted)
 
 
 def polynomial(data, wanted):
@@ -160,16 +161,19 @@ def polynomial(data, wanted):
         def count(terms):
             return data.outputs * (len(terms) + 1)
 
-        yield from selected(data, f"degree={degree}", columns, np.zeros(len(powers)), evaluate, count, 1, wanted)
+        yield from selected(
+            data, f"degree={degree}", columns, [(0, None)] * len(powers), evaluate, count, 1, wanted
+        )
 
 
 def natural_basis(x, knots):
     """The natural cubic spline's functions of one input besides the constant: as many as knots, less one."""
     if len(knots) < 3:
         return x[:, None]
-    cube = np.maximum(x[:, None] - knots, 0) ** 3
-    slope = (cube[:, :-1] - cube[:, -1:]) / (knots[-1] - knots[:-1])
-    return np.column_stack([x, slope[:, :-1] - slope[:, -1:]])
+    # The splines that are 1 at one knot and 0 at the others; straight lines outside.
+    spline = CubicSpline(knots, np.eye(len(knots))[:, 1:], bc_type="natural")
+    inside = np.clip(x, knots[0], knots[-1])
+    return spline(inside) + spline(inside, 1) * (x - inside)[:, None]
 
 
 def additive(data, wanted):
@@ -218,13 +222,15 @@ def rbf(data, wanted):
     sizes = {(level - 1 - data.outputs) // (data.inputs + data.outputs) for level in LEVELS}
     for size in sorted(s for s in sizes if 0 < s <= data.rows / 2):
         count = size * data.inputs + 1 + data.outputs * (size + 1)
-        names = {f"centres={size} width={width}": width for width in (0.3, 0.5, 1.0, 2.0, 4.0)}
+        names = {f"centres={size} width={width}": width for width in (0.5, 1.0, 2.0, 4.0, 8.0)}
         if not any(wanted(f"{name} {p:g}") for name in names for p in penalties(data)):
             continue
         centres = KMeans(size, n_init=1, random_state=0, max_iter=50).fit(data.x).cluster_centers_
+        # The unit of width is the usual distance between a centre and the next.
+        apart = np.sort(((centres[:, None] - centres) ** 2).sum(2), axis=0)
+        unit = apart[1].mean() if size > 1 else data.inputs
         for name, width in names.items():
-            # The unit of width is the usual distance between inputs.
-            scale = 1 / (2 * width**2 * data.inputs)
+            scale = 1 / (2 * width**2 * unit)
 
             def features(x, centres=centres, scale=scale):
                 distance = ((x**2).sum(1)[:, None] - 2 * x @ centres.T + (centres**2).sum(1)).clip(0)
