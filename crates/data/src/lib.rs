@@ -15,13 +15,13 @@
 //! - [`roles`]: which column is the target, which are inputs;
 //! - [`task`]: regression, binary, multiclass or density, with the reason why;
 //! - [`split`]: training, validation and test rows, group by group;
-//! - [`preprocess`]: scaling, imputation and indicators fitted on training rows, kept in the
-//!   model file and used again for prediction;
+//! - [`preprocess`]: scaling, imputation, indicators and ranges fitted on training rows, kept
+//!   in the model file and used again for prediction;
 //! - [`levels`]: classes of a target, categories of an input;
 //! - [`samples`]: what the engine fits.
 //!
 //! ```
-//! use loopfit_data::preprocess::{Preprocessing, Scaling};
+//! use loopfit_data::preprocess::{Encoding, Preprocessing, Scaling};
 //! use loopfit_data::roles::Roles;
 //! use loopfit_data::split::{Groups, Splitter};
 //! use loopfit_data::table::{ReadOptions, Table};
@@ -37,8 +37,14 @@
 //!
 //! let groups = Groups::new(&table, &roles, None)?;
 //! let split = Splitter::new(groups).split(Stream::new(0), Stream::new(1))?;
-//! let preprocessing =
-//!     Preprocessing::fit(&table, &roles, decision.task, &split.train, Scaling::Fitted)?;
+//! let preprocessing = Preprocessing::fit_encoded(
+//!     &table,
+//!     &roles,
+//!     decision.task,
+//!     &split.train,
+//!     Scaling::Fitted,
+//!     Encoding::Compact,
+//! )?;
 //! let train = preprocessing.samples(&table, &split.train)?;
 //! assert_eq!(train.d(), preprocessing.d());
 //! # Ok(())
@@ -56,7 +62,7 @@ pub mod table;
 pub mod task;
 
 pub use catalog::DataSet;
-pub use preprocess::{Preprocessing, Scaling};
+pub use preprocess::{Encoding, Preprocessing, Scaling};
 pub use roles::Roles;
 pub use samples::Samples;
 pub use simulation::Simulation;

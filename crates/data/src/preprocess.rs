@@ -1,12 +1,18 @@
 //! From table cells to model units and back, with constants from training rows only.
 
 mod error;
+mod file;
 mod fit;
+mod missing;
+mod range;
 
 pub use error::PreprocessError;
+pub use range::{OutsideRange, SeenRange};
 
+use file::{positive, share, two};
 use loopfit_numerics::libm;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
+use std::ops::Not;
 
 use crate::levels::{Level, Levels};
 use crate::roles::{RolesError, list};
@@ -33,13 +39,25 @@ pub enum Scaling {
     Raw,
 }
 
+/// What a column becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// One indicator for each category, and nothing says that a cell was missing: the samples
+    /// of the paper's frozen protocols.
+    Indicators,
+    /// As few inputs as say the same: a text of two categories is one input. Where missing
+    /// cells predict the target, one more input says that the cell is missing. Ranges of the
+    /// training rows are kept.
+    Compact,
+}
+
 /// Everything needed to turn rows into samples and outputs into responses; part of a model
 /// file.
 ///
 /// # Reference
 /// F.4.6: imputation and standardisation are fitted on the training split only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "file::Unchecked")]
 pub struct Preprocessing {
     task: Task,
     inputs: Vec<Input>,
@@ -63,6 +81,12 @@ pub enum Input {
         sd: f64,
         /// Median of the training rows.
         median: f64,
+        /// Whether one more model input is 1 where the cell is missing, 0 elsewhere.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        missing: bool,
+        /// Smallest and largest number of the training rows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        range: Option<SeenRange>,
     },
     /// A number `x` becomes `(x - low) / width`, clamped to [0, 1]: a coordinate of a density.
     Unit {
@@ -75,6 +99,9 @@ pub enum Input {
         width: f64,
         /// Median of the training rows.
         median: f64,
+        /// Smallest and largest number of the training rows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        range: Option<SeenRange>,
     },
     /// A text becomes one indicator for each category; an unknown or missing one is all zeros.
     Categorical {
@@ -82,6 +109,27 @@ pub enum Input {
         name: String,
         /// The categories of the training rows.
         categories: Levels,
+        /// Whether one more model input is 1 where the cell is missing, 0 elsewhere.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        missing: bool,
+    },
+    /// A text of two categories becomes `(x - mean) / sd`, where `x` is 0 for the first and 1
+    /// for the second; an unknown or missing one counts as the mean.
+    Binary {
+        /// The column.
+        name: String,
+        /// The two categories of the training rows.
+        #[serde(deserialize_with = "two")]
+        categories: Levels,
+        /// Share of the second category in the training rows.
+        #[serde(deserialize_with = "share")]
+        mean: f64,
+        /// Sample standard deviation of `x` in the training rows.
+        #[serde(deserialize_with = "positive")]
+        sd: f64,
+        /// Whether one more model input is 1 where the cell is missing, 0 elsewhere.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        missing: bool,
     },
 }
 
@@ -98,6 +146,9 @@ pub enum Target {
         /// Sample standard deviation of the training rows.
         #[serde(deserialize_with = "positive")]
         sd: f64,
+        /// Smallest and largest response of the training rows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        range: Option<SeenRange>,
     },
     /// A class becomes its index.
     Classes {
@@ -106,16 +157,6 @@ pub enum Target {
         /// The classes of the whole table.
         classes: Levels,
     },
-}
-
-fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    let scale = f64::deserialize(deserializer)?;
-    if scale > 0.0 && scale.is_finite() {
-        return Ok(scale);
-    }
-    Err(serde::de::Error::custom(format!(
-        "a scale is positive and finite, not {scale}"
-    )))
 }
 
 /// Inputs in model units, and how many cells the training rows did not prepare for.
@@ -140,6 +181,8 @@ impl Preprocessing {
             mean: 0.0,
             sd: 1.0,
             median: 0.5,
+            missing: false,
+            range: None,
         };
         Self {
             task: Task::Regression,
@@ -148,6 +191,7 @@ impl Preprocessing {
                 name: "y".to_string(),
                 mean: 0.0,
                 sd: 1.0,
+                range: None,
             }),
             notes: Vec::new(),
         }
@@ -178,16 +222,54 @@ impl Preprocessing {
         self.inputs.iter().map(Input::features).sum()
     }
 
-    /// The name of each model input; `column=category` for an indicator.
+    /// The name of each model input: `column=category` for an indicator and for the second of
+    /// two categories, `column missing` where missing cells are an input.
     pub fn feature_names(&self) -> Vec<String> {
-        let names = self.inputs.iter().flat_map(|input| match input {
-            Input::Numeric { name, .. } | Input::Unit { name, .. } => vec![name.clone()],
-            Input::Categorical { name, categories } => {
-                let categories = categories.names().iter();
-                categories.map(|c| format!("{name}={c}")).collect()
+        let mut names = Vec::with_capacity(self.d());
+        for input in &self.inputs {
+            let category = |c: &String| format!("{}={c}", input.name());
+            match input {
+                Input::Numeric { name, .. } | Input::Unit { name, .. } => names.push(name.clone()),
+                Input::Categorical { categories, .. } => {
+                    names.extend(categories.names().iter().map(category));
+                }
+                Input::Binary { categories, .. } => {
+                    names.extend(categories.names().last().map(category));
+                }
             }
-        });
-        names.collect()
+            if input.says_missing() {
+                names.push(format!("{} missing", input.name()));
+            }
+        }
+        names
+    }
+
+    /// For each model input the position of its column among [`Preprocessing::inputs`].
+    pub fn feature_columns(&self) -> Vec<usize> {
+        let columns = self.inputs.iter().enumerate();
+        columns
+            .flat_map(|(column, input)| std::iter::repeat_n(column, input.features()))
+            .collect()
+    }
+
+    /// The same preprocessing of some columns alone, by their positions among
+    /// [`Preprocessing::inputs`]: what a model needs that uses no others. A column keeps all of
+    /// its model inputs, and columns keep their order, in whichever order they are named.
+    ///
+    /// # Panics
+    /// If there is no column of a position.
+    pub fn restricted(&self, columns: &[usize]) -> Self {
+        let mut kept = vec![false; self.inputs.len()];
+        for column in columns {
+            kept[*column] = true;
+        }
+        let inputs = self.inputs.iter().zip(kept).filter(|(_, kept)| *kept);
+        Self {
+            task: self.task,
+            inputs: inputs.map(|(input, _)| input.clone()).collect(),
+            target: self.target.clone(),
+            notes: self.notes.clone(),
+        }
     }
 
     /// The names of the classes, in the order of their indices; empty without classes.
@@ -214,6 +296,7 @@ impl Preprocessing {
             let column = find(table, input.name())?;
             let cells = features.x[first..].chunks_mut(d).zip(rows);
             first += input.features();
+            let indicator = input.says_missing().then(|| input.features() - 1);
             let (shift, scale, median, bounded) = match input {
                 Input::Numeric {
                     mean, sd, median, ..
@@ -221,14 +304,27 @@ impl Preprocessing {
                 Input::Unit {
                     low, width, median, ..
                 } => (low, width, median, true),
-                Input::Categorical { name, categories } => {
+                Input::Categorical {
+                    name, categories, ..
+                }
+                | Input::Binary {
+                    name, categories, ..
+                } => {
                     check_texts(name, categories, column)?;
                     let finder = categories.finder(column);
                     for (cell, row) in cells {
-                        match finder.get(*row) {
-                            Level::Known(level) => cell[level] = 1.0,
-                            Level::Unknown => features.unknown += 1,
-                            Level::Missing => features.missing += 1,
+                        match (finder.get(*row), input) {
+                            (Level::Known(level), Input::Binary { mean, sd, .. }) => {
+                                cell[0] = ((level as f64 - mean) / sd) as f32;
+                            }
+                            (Level::Known(level), _) => cell[level] = 1.0,
+                            (Level::Unknown, _) => features.unknown += 1,
+                            (Level::Missing, _) => {
+                                features.missing += 1;
+                                if let Some(indicator) = indicator {
+                                    cell[indicator] = 1.0;
+                                }
+                            }
                         }
                     }
                     continue;
@@ -240,6 +336,9 @@ impl Preprocessing {
                 if value.is_nan() {
                     features.missing += 1;
                     value = *median;
+                    if let Some(indicator) = indicator {
+                        cell[indicator] = 1.0;
+                    }
                 }
                 let mut scaled = (value - shift) / scale;
                 if bounded {
@@ -268,7 +367,7 @@ impl Preprocessing {
         };
         match &self.target {
             None => Ok(Vec::new()),
-            Some(Target::Response { name, mean, sd }) => {
+            Some(Target::Response { name, mean, sd, .. }) => {
                 let values = numbers(name, find(table, name)?)?;
                 let scaled = rows.iter().map(|&row| match values[row] {
                     value if value.is_nan() => Err(missing(name, row)),
@@ -318,7 +417,7 @@ impl Preprocessing {
             match input {
                 Input::Numeric { mean, sd, .. } => original.push(mean + sd * f64::from(own[0])),
                 Input::Unit { low, width, .. } => original.push(low + width * f64::from(own[0])),
-                Input::Categorical { .. } => {}
+                Input::Categorical { .. } | Input::Binary { .. } => {}
             }
             rest = others;
         }
@@ -345,15 +444,27 @@ impl Input {
         match self {
             Self::Numeric { name, .. }
             | Self::Unit { name, .. }
-            | Self::Categorical { name, .. } => name,
+            | Self::Categorical { name, .. }
+            | Self::Binary { name, .. } => name,
         }
     }
 
     /// Number of model inputs that the column becomes.
     pub fn features(&self) -> usize {
-        match self {
+        let own = match self {
             Self::Categorical { categories, .. } => categories.len(),
             _ => 1,
+        };
+        own + usize::from(self.says_missing())
+    }
+
+    /// Whether the last of the column's model inputs says that the cell is missing.
+    pub fn says_missing(&self) -> bool {
+        match self {
+            Self::Numeric { missing, .. }
+            | Self::Categorical { missing, .. }
+            | Self::Binary { missing, .. } => *missing,
+            Self::Unit { .. } => false,
         }
     }
 }

@@ -137,7 +137,8 @@ impl FittedModel {
     /// in the unit cube that its intervals are mapped to.
     pub fn index(&self, points: &[f64]) -> Result<Vec<f64>, ApplyError> {
         let inputs = self.preprocessing.inputs();
-        let category = |input: &&Input| matches!(input, Input::Categorical { .. });
+        let category =
+            |input: &&Input| matches!(input, Input::Categorical { .. } | Input::Binary { .. });
         if let Some(input) = inputs.iter().find(category) {
             return Err(ApplyError::Categorical {
                 column: input.name().to_string(),

@@ -152,7 +152,7 @@ fn contradiction(model: &FittedModel) -> Option<String> {
     let in_cube = |input: &Input| match input {
         Input::Unit { .. } => true,
         Input::Numeric { mean, sd, .. } => *mean == 0.0 && *sd == 1.0,
-        Input::Categorical { .. } => false,
+        Input::Categorical { .. } | Input::Binary { .. } => false,
     };
     let names: Vec<&str> = preprocessing.inputs().iter().map(Input::name).collect();
     let target_name = preprocessing.target().map(|target| match target {

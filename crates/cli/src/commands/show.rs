@@ -123,7 +123,12 @@ fn describe_tokens(partition: &[Vec<usize>], names: &[String]) -> String {
 
 fn describe_input(input: &Input) -> String {
     match input {
-        Input::Categorical { name, categories } => {
+        Input::Categorical {
+            name, categories, ..
+        }
+        | Input::Binary {
+            name, categories, ..
+        } => {
             format!("{name} ({} categories)", categories.len())
         }
         _ => input.name().to_string(),
@@ -132,7 +137,7 @@ fn describe_input(input: &Input) -> String {
 
 fn describe_target(target: &Target) -> String {
     match target {
-        Target::Response { name, mean, sd } => {
+        Target::Response { name, mean, sd, .. } => {
             format!("{name} (mean {mean:.6}, standard deviation {sd:.6})")
         }
         Target::Classes { name, classes } => {

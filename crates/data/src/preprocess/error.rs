@@ -46,6 +46,14 @@ pub enum PreprocessError {
         /// The number.
         value: String,
     },
+    /// A range that a model file does not have.
+    #[error(
+        "the model does not know the range of column `{column}` in its training rows; fit it again to know"
+    )]
+    NoRange {
+        /// The column.
+        column: String,
+    },
     /// Every input was left out.
     #[error("no usable input column is left: {}", notes.join("; "))]
     NoUsableInput {

@@ -2,8 +2,10 @@
 
 use loopfit_numerics::sum::{mean, median, sample_sd};
 
+use super::missing::Missingness;
 use super::{
-    Input, PreprocessError, Preprocessing, Scaling, Target, find, identifies_rows, numbers,
+    Encoding, Input, PreprocessError, Preprocessing, Scaling, SeenRange, Target, find,
+    identifies_rows, numbers,
 };
 use crate::levels::{Level, Levels};
 use crate::roles::Roles;
@@ -15,8 +17,8 @@ use crate::task::Task;
 const MARGIN: f64 = 0.05;
 
 impl Preprocessing {
-    /// Fits on some rows of a table. Columns that say nothing in these rows are left out, with
-    /// a note.
+    /// Fits on some rows of a table with [`Encoding::Indicators`]. Columns that say nothing in
+    /// these rows are left out, with a note.
     ///
     /// The names of the classes come from the whole table, so that a rare class without a
     /// training row still has its place among the outputs.
@@ -27,47 +29,84 @@ impl Preprocessing {
         rows: &[usize],
         scaling: Scaling,
     ) -> Result<Self, PreprocessError> {
+        Self::fit_encoded(table, roles, task, rows, scaling, Encoding::Indicators)
+    }
+
+    /// As [`Preprocessing::fit`], with an encoding.
+    pub fn fit_encoded(
+        table: &Table,
+        roles: &Roles,
+        task: Task,
+        rows: &[usize],
+        scaling: Scaling,
+        encoding: Encoding,
+    ) -> Result<Self, PreprocessError> {
         if rows.len() < 2 {
             return Err(PreprocessError::TooFewRows { rows: rows.len() });
         }
-        let (mut inputs, mut notes) = (Vec::new(), Vec::new());
+        let target = match (&roles.target, task) {
+            (Some(name), Task::Regression) => {
+                Some(response(name, find(table, name)?, rows, encoding)?)
+            }
+            (Some(name), Task::Binary | Task::Multiclass { .. }) => {
+                Some(classes(name, find(table, name)?, rows)?)
+            }
+            _ => None,
+        };
+        let mut fitted = Self {
+            task,
+            inputs: Vec::new(),
+            target,
+            notes: Vec::new(),
+        };
+        let missingness = match encoding {
+            Encoding::Indicators => None,
+            Encoding::Compact => Some(Missingness::new(task, &fitted.targets(table, rows)?)),
+        };
+        let mut training = Training {
+            rows,
+            task,
+            scaling,
+            encoding,
+            missingness,
+        };
         for name in &roles.inputs {
-            if roles.inputs.len() > 1 && numbers_the_rows(find(table, name)?) {
-                notes.push(format!(
+            let column = find(table, name)?;
+            if roles.inputs.len() > 1 && numbers_the_rows(column) {
+                fitted.notes.push(format!(
                     "column `{name}` numbers the rows: leave it out with --ignore if it means nothing else"
                 ));
             }
-            let fitted = match (find(table, name)?, task) {
+            let input = match (column, task) {
                 (Column::Categorical(c), Task::Density) => {
                     return Err(PreprocessError::TextInDensity {
                         column: name.clone(),
                         first_text: c.first_text.clone(),
                     });
                 }
-                (Column::Numeric(values), _) => numeric(name, values, rows, task, scaling),
-                (column @ Column::Categorical(c), _) => categorical(name, column, c, rows),
+                (Column::Numeric(values), _) => training.numeric(name, column, values),
+                (Column::Categorical(c), _) => training.categorical(name, column, c),
             };
-            match fitted {
-                Ok(input) => inputs.push(input),
-                Err(why) => notes.push(format!("column `{name}` is left out: {why}")),
+            match input {
+                Ok(input) => {
+                    if input.says_missing() {
+                        fitted.notes.push(format!(
+                            "column `{name}`: the target differs where it is missing, which becomes an input"
+                        ));
+                    }
+                    fitted.inputs.push(input);
+                }
+                Err(why) => fitted
+                    .notes
+                    .push(format!("column `{name}` is left out: {why}")),
             }
         }
-        if inputs.is_empty() {
-            return Err(PreprocessError::NoUsableInput { notes });
+        if fitted.inputs.is_empty() {
+            return Err(PreprocessError::NoUsableInput {
+                notes: fitted.notes,
+            });
         }
-        let target = match (&roles.target, task) {
-            (Some(name), Task::Regression) => Some(response(name, find(table, name)?, rows)?),
-            (Some(name), Task::Binary | Task::Multiclass { .. }) => {
-                Some(classes(name, find(table, name)?, rows)?)
-            }
-            _ => None,
-        };
-        Ok(Self {
-            task,
-            inputs,
-            target,
-            notes,
-        })
+        Ok(fitted)
     }
 }
 
@@ -79,87 +118,145 @@ fn numbers_the_rows(column: &Column) -> bool {
     }
 }
 
-/// A numeric input, or why it is left out.
-fn numeric(
-    name: &str,
-    values: &[f64],
-    rows: &[usize],
+/// What all columns are fitted on.
+struct Training<'a> {
+    rows: &'a [usize],
     task: Task,
     scaling: Scaling,
-) -> Result<Input, String> {
-    let present: Vec<f64> = rows
-        .iter()
-        .map(|row| values[*row])
-        .filter(|v| !v.is_nan())
-        .collect();
-    if present.is_empty() {
-        return Err("it has no value in the training rows".to_string());
-    }
-    let name = name.to_string();
-    let (median, sd) = (median(&present), sample_sd(&present));
-    let low = present.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = present.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    match (task, scaling) {
-        _ if low == high => Err(format!("it is {low} in every training row")),
-        (Task::Density, Scaling::Raw) => Ok(Input::Unit {
-            name,
-            low: 0.0,
-            width: 1.0,
-            median,
-        }),
-        (_, Scaling::Raw) => Ok(Input::Numeric {
-            name,
-            mean: 0.0,
-            sd: 1.0,
-            median,
-        }),
-        // Numbers near the ends of the floating-point range, whose squares leave it.
-        _ if !(sd > 0.0 && sd.is_finite()) => {
-            Err("its numbers are too large or too close to scale".to_string())
+    encoding: Encoding,
+    missingness: Option<Missingness>,
+}
+
+impl Training<'_> {
+    /// A numeric input, or why it is left out.
+    fn numeric(&mut self, name: &str, column: &Column, values: &[f64]) -> Result<Input, String> {
+        let present: Vec<f64> = self
+            .rows
+            .iter()
+            .map(|row| values[*row])
+            .filter(|v| !v.is_nan())
+            .collect();
+        if present.is_empty() {
+            return Err("it has no value in the training rows".to_string());
         }
-        (Task::Density, Scaling::Fitted) => {
-            let range = high - low;
-            Ok(Input::Unit {
-                name,
-                low: low - MARGIN * range,
-                width: (1.0 + 2.0 * MARGIN) * range,
-                median,
-            })
+        let low = present.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = present.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let name = name.to_string();
+        if low == high {
+            // Whether there is a value is all that such a column can say.
+            if self.missing_is_input(column) {
+                return Ok(Input::Categorical {
+                    name,
+                    categories: Levels::of(column, self.rows.iter().copied()),
+                    missing: false,
+                });
+            }
+            return Err(format!("it is {low} in every training row"));
         }
-        (_, Scaling::Fitted) => Ok(Input::Numeric {
+        let (median, sd) = (median(&present), sample_sd(&present));
+        let range = seen(self.encoding, low, high);
+        let (mean, sd) = match (self.task, self.scaling) {
+            (Task::Density, Scaling::Raw) => {
+                return Ok(Input::Unit {
+                    name,
+                    low: 0.0,
+                    width: 1.0,
+                    median,
+                    range,
+                });
+            }
+            (_, Scaling::Raw) => (0.0, 1.0),
+            // Numbers near the ends of the floating-point range, whose squares leave it.
+            _ if !(sd > 0.0 && sd.is_finite()) => {
+                return Err("its numbers are too large or too close to scale".to_string());
+            }
+            (Task::Density, Scaling::Fitted) => {
+                let width = high - low;
+                return Ok(Input::Unit {
+                    name,
+                    low: low - MARGIN * width,
+                    width: (1.0 + 2.0 * MARGIN) * width,
+                    median,
+                    range,
+                });
+            }
+            (_, Scaling::Fitted) => (mean(&present), sd),
+        };
+        Ok(Input::Numeric {
             name,
-            mean: mean(&present),
+            mean,
             sd,
             median,
-        }),
+            missing: self.missing_is_input(column),
+            range,
+        })
+    }
+
+    /// A text input, or why it is left out.
+    fn categorical(
+        &mut self,
+        name: &str,
+        column: &Column,
+        cells: &Categorical,
+    ) -> Result<Input, String> {
+        let categories = Levels::of(column, self.rows.iter().copied());
+        let complete = || self.rows.iter().all(|row| !column.is_missing(*row));
+        let name = name.to_string();
+        match (categories.names(), self.encoding) {
+            ([], _) => Err("it has no value in the training rows".to_string()),
+            ([only], _) if complete() => Err(format!("it is `{only}` in every training row")),
+            _ if identifies_rows(column) => Err(format!(
+                "it has {} different texts, the first being {}",
+                cells.categories.len(),
+                cells.first_text
+            )),
+            ([_, _], Encoding::Compact) => {
+                let finder = categories.finder(column);
+                let code = |row: &usize| match finder.get(*row) {
+                    Level::Known(level) => Some(level as f64),
+                    _ => None,
+                };
+                let codes: Vec<f64> = self.rows.iter().filter_map(code).collect();
+                Ok(Input::Binary {
+                    name,
+                    mean: mean(&codes),
+                    sd: sample_sd(&codes),
+                    categories,
+                    missing: self.missing_is_input(column),
+                })
+            }
+            // The indicator of an only category says already where the cell is missing.
+            (names, _) => Ok(Input::Categorical {
+                name,
+                missing: names.len() > 1 && self.missing_is_input(column),
+                categories,
+            }),
+        }
+    }
+
+    /// Whether missing cells of a column are an input.
+    fn missing_is_input(&mut self, column: &Column) -> bool {
+        let rows = self.rows.iter();
+        self.missingness.as_mut().is_some_and(|missingness| {
+            missingness.is_input(rows.map(|row| column.is_missing(*row)).collect())
+        })
     }
 }
 
-/// A text input, or why it is left out.
-fn categorical(
+/// The range that an encoding keeps.
+fn seen(encoding: Encoding, low: f64, high: f64) -> Option<SeenRange> {
+    match encoding {
+        Encoding::Indicators => None,
+        Encoding::Compact => SeenRange::new(low, high),
+    }
+}
+
+fn response(
     name: &str,
     column: &Column,
-    cells: &Categorical,
     rows: &[usize],
-) -> Result<Input, String> {
-    let categories = Levels::of(column, rows.iter().copied());
-    let complete = || rows.iter().all(|row| !column.is_missing(*row));
-    match categories.names() {
-        [] => Err("it has no value in the training rows".to_string()),
-        [only] if complete() => Err(format!("it is `{only}` in every training row")),
-        _ if identifies_rows(column) => Err(format!(
-            "it has {} different texts, the first being {}",
-            cells.categories.len(),
-            cells.first_text
-        )),
-        _ => Ok(Input::Categorical {
-            name: name.to_string(),
-            categories,
-        }),
-    }
-}
-
-fn response(name: &str, column: &Column, rows: &[usize]) -> Result<Target, PreprocessError> {
+    encoding: Encoding,
+) -> Result<Target, PreprocessError> {
     let values = numbers(name, column)?;
     if let Some(row) = rows.iter().find(|row| values[**row].is_nan()) {
         return Err(PreprocessError::MissingTarget {
@@ -176,10 +273,13 @@ fn response(name: &str, column: &Column, rows: &[usize]) -> Result<Target, Prepr
     if !(sd > 0.0 && sd.is_finite()) {
         return Err(PreprocessError::TargetScale { target });
     }
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     Ok(Target::Response {
         name: name.to_string(),
         mean: mean(&values),
         sd,
+        range: seen(encoding, low, high),
     })
 }
 

@@ -1,3 +1,6 @@
+mod compact;
+mod file;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -177,17 +180,6 @@ fn each_way_of_being_wrong_has_its_sentence() {
         fit(&t, Task::Density, &[0, 1]).unwrap_err().to_string(),
         "a density needs numbers, but column `s` holds `a`, line 2; leave the column out"
     );
-}
-
-#[test]
-fn json_round_trip_and_damage() {
-    let p = fit(&table(TRAIN), Task::Regression, &[0, 1, 2]).unwrap();
-    let json = serde_json::to_string(&p).unwrap();
-    assert_eq!(serde_json::from_str::<Preprocessing>(&json).unwrap(), p);
-    let zero = json.replacen("\"sd\":2.0", "\"sd\":0.0", 1);
-    assert_ne!(zero, json);
-    let error = serde_json::from_str::<Preprocessing>(&zero).unwrap_err();
-    assert!(error.to_string().contains("a scale is positive"), "{error}");
 }
 
 proptest! {
