@@ -5,9 +5,13 @@ loopfit-*.json (those of one build and one set of options). Run by `cargo xtask 
 """
 
 import argparse
+import contextlib
 import hashlib
+import itertools
 import json
+import os
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -23,6 +27,7 @@ from fitting import CAPS, best_settings, calibration_error
 from peers import PEERS, REFERENCE, linear_no_cap
 
 ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "target/quality"
 
 
 def encoded(train, test):
@@ -167,30 +172,49 @@ def build_key(program, fit_args):
     return hashlib.sha256(program.read_bytes() + repr(fit_args).encode()).hexdigest()[:12]
 
 
+@contextlib.contextmanager
+def kept(program, key):
+    """A copy of the program, so that a build meanwhile does not change what is measured."""
+    copy = FOLDER / f"loopfit-{key}-{os.getpid()}"
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(program, copy)
+    try:
+        yield copy
+    finally:
+        copy.unlink()
+
+
+def measure(chosen, program, key):
+    """One entry for each split, table and cap."""
+    cells = []
+    # Splits outside, so that a run that is stopped has every table.
+    for k, table in itertools.product(range(chosen.splits), chosen.tables):
+        folder = FOLDER / table.name / f"split{k}"
+        if not (folder / "test.csv").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, rows in zip(("train", "test"), table.split(k), strict=True):
+                rows.write(folder / f"{name}.csv", table.classes)
+        peers = run_peers(folder, table, k, [REFERENCE, *chosen.peers])
+        for cap in chosen.caps:
+            ours = run_loopfit(folder, table, k, cap, program, chosen.fit_args, key) if program else None
+            cell = {"table": table.name, "classes": table.classes, "split": k, "cap": cap, "loopfit": ours}
+            of_cap = {name: peers[name].get(str(cap)) for name in chosen.peers}
+            cells.append({**cell, "peers": of_cap, "reference": peers[REFERENCE]["none"]})
+        if chosen.json:
+            write_json(chosen.json, cells)
+    return cells
+
+
 def main():
     # Settings that do not converge are judged by their errors, as all are.
     warnings.filterwarnings("ignore")
     chosen = arguments()
-    key = None if chosen.only_peers else build_key(chosen.bin, chosen.fit_args)
-    cells = []
-    # Splits outside, so that a run that is stopped has every table.
-    for k in range(chosen.splits):
-        for table in chosen.tables:
-            folder = ROOT / "target/quality" / table.name / f"split{k}"
-            if not (folder / "test.csv").exists():
-                folder.mkdir(parents=True, exist_ok=True)
-                for name, rows in zip(("train", "test"), table.split(k), strict=True):
-                    rows.write(folder / f"{name}.csv", table.classes)
-            peers = run_peers(folder, table, k, [REFERENCE, *chosen.peers])
-            for cap in chosen.caps:
-                ours = None
-                if key:
-                    ours = run_loopfit(folder, table, k, cap, chosen.bin, chosen.fit_args, key)
-                cell = {"table": table.name, "classes": table.classes, "split": k, "cap": cap, "loopfit": ours}
-                of_cap = {name: peers[name].get(str(cap)) for name in chosen.peers}
-                cells.append({**cell, "peers": of_cap, "reference": peers[REFERENCE]["none"]})
-            if chosen.json:
-                write_json(chosen.json, cells)
+    if chosen.only_peers:
+        cells = measure(chosen, None, None)
+    else:
+        key = build_key(chosen.bin, chosen.fit_args)
+        with kept(chosen.bin, key) as program:
+            cells = measure(chosen, program, key)
     print(report.markdown(cells))
     print(f"\nPeers with scikit-learn {sklearn.__version__}, numpy {np.__version__}.")
 
