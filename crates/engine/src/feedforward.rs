@@ -1,6 +1,8 @@
-//! The affine maps and the ReLU layer that both architectures have, over rows of lanes.
+//! The affine maps and the hidden layer that both architectures have, over rows of lanes.
 
 use crate::products::{Bias, Finish, Matrix, Products, Start};
+use crate::smooth::Activate;
+use loopfit_model::Activation;
 use loopfit_numerics::lanes::{Lane, Level};
 
 /// `to = W from + b`, rows of `W` (`width` numbers) each followed by their bias.
@@ -50,20 +52,30 @@ pub(crate) struct Hidden<'a> {
     pub(crate) units: &'a [f32],
     pub(crate) q: usize,
     pub(crate) r: usize,
+    pub(crate) activation: Activation,
 }
 
 impl Hidden<'_> {
-    /// `h = ReLU(W1 z + b1)`.
-    pub(crate) fn values(self, z: &[Lane], h: &mut [Lane]) {
+    /// `h = s(W1 z + b1)` with the activation `s`; of a smooth one the derivatives at the same
+    /// places to `slopes`, unless that is empty.
+    pub(crate) fn values(self, z: &[Lane], h: &mut [Lane], slopes: &mut [Lane]) {
+        let relu = self.activation == Activation::Relu;
         self.level.run(Products {
             matrix: Matrix::incoming(self.units, self.q),
             start: Start::Bias(Bias::incoming(self.units, self.q)),
-            finish: Finish::Relu,
+            finish: if relu { Finish::Relu } else { Finish::Sum },
             from: z,
             width: self.q,
             to: h,
             height: self.r,
         });
+        if !relu {
+            self.level.run(Activate {
+                activation: self.activation,
+                values: h,
+                slopes,
+            });
+        }
     }
 
     /// `next = z + W2 h + b2`.
@@ -79,14 +91,18 @@ impl Hidden<'_> {
         });
     }
 
-    /// From the gradient `g` of `next`: `a = 1{h > 0} W2^T g` of the preactivations and
-    /// `g_z = g + W1^T a` of the state.
+    /// From the gradient `g` of `next`: `a = s'(u) W2^T g` of the preactivations `u` and
+    /// `g_z = g + W1^T a` of the state. The ReLU's derivative is `1{h > 0}`, a smooth one's
+    /// stands in `a` before.
     pub(crate) fn backward(self, g: &[Lane], h: &[Lane], a: &mut [Lane], g_z: &mut [Lane]) {
         self.level.run(Products {
             matrix: Matrix::outgoing(self.units, self.q).transposed(),
             // The first term is left as it is, like a plain product.
             start: Start::Constant(-0.0),
-            finish: Finish::Where(h),
+            finish: match self.activation {
+                Activation::Relu => Finish::Where(h),
+                _ => Finish::Times,
+            },
             from: g,
             width: self.q,
             to: a,

@@ -56,9 +56,10 @@ macro_rules! with_state_dimension {
 pub(crate) struct Activations {
     /// States `z_0..z_T`: `[t][strip][q]`.
     z: Vec<Lane>,
-    /// Hidden values after the ReLU: `[t][strip][r]`.
+    /// Hidden values: `[t][strip][r]`.
     h: Vec<Lane>,
-    /// Gradients of the hidden preactivations: `[t][strip][r]`.
+    /// Gradients of the hidden preactivations, of smooth units their derivatives until then:
+    /// `[t][strip][r]`.
     a: Vec<Lane>,
     /// Gradients of the states: `[t][strip][q]`.
     g: Vec<Lane>,
@@ -105,6 +106,9 @@ impl Ffn {
     pub(crate) fn predict(&self, params: &[f32], x: &[Lane], out: &mut [Lane]) {
         self.check(params, x, out);
         let p = &self.packing;
+        if p.is_smooth() {
+            return general::forward(self.level, p, params, x, out, None);
+        }
         with_state_dimension!(
             p.q,
             |Q, N| self.level.run(forward::Forward::<Q, N, false> {
@@ -133,6 +137,12 @@ impl Ffn {
         kept.z.resize((p.iterations + 1) * strips * p.q, Lane::ZERO);
         kept.h.resize(p.iterations * strips * p.r, Lane::ZERO);
         let (z, h) = (&mut kept.z[..], &mut kept.h[..]);
+        if p.is_smooth() {
+            kept.a.resize(p.iterations * strips * p.r, Lane::ZERO);
+            let slopes = &mut kept.a[..];
+            let kept = Some(general::Kept { z, h, slopes });
+            return general::forward(self.level, p, params, x, out, kept);
+        }
         with_state_dimension!(
             p.q,
             |Q, N| self.level.run(forward::Forward::<Q, N, true> {
@@ -143,7 +153,18 @@ impl Ffn {
                 z,
                 h
             }),
-            general::forward(self.level, p, params, x, out, Some((z, h)))
+            general::forward(
+                self.level,
+                p,
+                params,
+                x,
+                out,
+                Some(general::Kept {
+                    z,
+                    h,
+                    slopes: &mut []
+                })
+            )
         );
     }
 
@@ -164,6 +185,10 @@ impl Ffn {
         kept.g.resize((p.iterations + 1) * strips * p.q, Lane::ZERO);
         kept.a.resize(p.iterations * strips * p.r, Lane::ZERO);
         let (h, a, g) = (&kept.h[..], &mut kept.a[..], &mut kept.g[..]);
+        if p.is_smooth() {
+            general::backward(self.level, p, params, g_out, h, a, g);
+            return outer::accumulate(self.level, p, strips, x, g_out, kept, acc);
+        }
         with_state_dimension!(
             p.q,
             |Q, N| self.level.run(backward::Backward::<Q, N> {

@@ -20,8 +20,10 @@ pub(crate) struct Gradient {
     kept: Activations,
     out: Vec<Lane>,
     g_out: Vec<Lane>,
-    /// Line `i`: the gradient of coefficient `i`, lane by lane.
+    /// Line `i`: the gradient of the kernels' coefficient `i`, lane by lane.
     acc: Vec<Lane>,
+    /// Room for fixed coefficients.
+    full: Vec<f32>,
     /// Lane `i` over all lines: the gradient of coefficient `i`.
     total: Vec<Lane>,
 }
@@ -42,12 +44,14 @@ impl Gradient {
         }
         let strips = batch.x.len() / d;
         let lines = program.len().next_multiple_of(LANES);
+        let all_lines = program.full_len().next_multiple_of(LANES);
         Self {
             out: vec![Lane::ZERO; strips * outputs],
             g_out: vec![Lane::ZERO; strips * outputs],
-            acc: vec![Lane::ZERO; lines],
+            acc: vec![Lane::ZERO; all_lines],
             total: vec![Lane::ZERO; lines / LANES],
             kept: Activations::default(),
+            full: Vec::new(),
             batch,
             program,
             level,
@@ -73,6 +77,7 @@ impl Gradient {
 
     /// Computes the gradient of the batch at `params`.
     pub(crate) fn compute(&mut self, params: &[f32]) {
+        let params = self.program.full(params, &mut self.full);
         let (d, c) = (self.program.d(), self.program.outputs());
         let strips = self.batch.x.len() / d;
         let at_once = self.program.strips_at_once(strips);
@@ -108,6 +113,7 @@ impl Gradient {
             let acc = &mut self.acc[..params.len()];
             self.program.backward(params, x, g_out, &mut self.kept, acc);
         }
+        self.program.compact(&mut self.acc);
         self.level.run(SumLanes {
             acc: &self.acc,
             total: &mut self.total,

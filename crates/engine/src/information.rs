@@ -48,6 +48,9 @@ pub(crate) struct Information {
     /// Products of lines, row-major; those left of the diagonal are not used.
     products: Vec<f32>,
     lines: usize,
+    /// Room for all coefficients, and a line of each, where some are fixed.
+    full: Vec<f32>,
+    full_rows: Vec<Lane>,
 }
 
 impl Information {
@@ -67,6 +70,8 @@ impl Information {
             factor: Vec::new(),
             products: vec![0.0; lines * lines],
             lines,
+            full: Vec::new(),
+            full_rows: Vec::new(),
             program,
             level,
             likelihood,
@@ -84,16 +89,19 @@ impl Information {
         blend: Blend,
         average: &mut [f64],
     ) {
+        let mut room = std::mem::take(&mut self.full);
+        let full = self.program.full(params, &mut room);
         let centred = match self.likelihood {
             Likelihood::Energy(energy) => {
-                self.energy_factor(params, batch, energy);
+                self.energy_factor(full, batch, energy);
                 true
             }
             _ => {
-                self.conditional_factor(params, batch, probe);
+                self.conditional_factor(full, batch, probe);
                 false
             }
         };
+        self.full = room;
         self.level.run(Products {
             factor: &self.factor,
             lines: self.lines,
@@ -179,16 +187,27 @@ impl Information {
                 self.seed[0].0[lane] = if inside { roots.0[lane] } else { 0.0 };
             }
             self.backward(params, x, strip);
-            self.factor[strip * self.lines + params.len()] = roots;
+            self.factor[strip * self.lines + self.program.len()] = roots;
         }
     }
 
     /// The rows of a strip whose forward pass is kept.
     fn backward(&mut self, params: &[f32], x: &[Lane], strip: usize) {
-        let rows = &mut self.factor[strip * self.lines..][..params.len()];
-        rows.fill(Lane::ZERO);
+        let p = self.program.len();
+        let rows = &mut self.factor[strip * self.lines..][..p];
+        if params.len() == p {
+            rows.fill(Lane::ZERO);
+            self.program
+                .backward(params, x, &self.seed, &mut self.kept, rows);
+            return;
+        }
+        self.full_rows.clear();
+        self.full_rows.resize(params.len(), Lane::ZERO);
+        let full_rows = &mut self.full_rows;
         self.program
-            .backward(params, x, &self.seed, &mut self.kept, rows);
+            .backward(params, x, &self.seed, &mut self.kept, full_rows);
+        self.program.compact(full_rows);
+        rows.copy_from_slice(&full_rows[..p]);
     }
 }
 

@@ -34,6 +34,7 @@ mod program;
 mod row;
 mod run;
 mod scoring;
+mod smooth;
 mod spec;
 mod tolerance;
 mod transformer;

@@ -20,6 +20,8 @@ pub(crate) struct Loss {
     /// The energy model's rule and its nodes.
     nodes: Option<(Energy, Vec<Lane>)>,
     out: Vec<Lane>,
+    /// Room for fixed coefficients.
+    full: Vec<f32>,
 }
 
 impl Loss {
@@ -38,6 +40,7 @@ impl Loss {
             y: samples.y().iter().map(|v| f64::from(*v)).collect(),
             nodes,
             out: Vec::new(),
+            full: Vec::new(),
         }
     }
 
@@ -56,6 +59,7 @@ impl Loss {
     /// The loss at packed coefficients; NaN if an output is not a number.
     pub(crate) fn at(&mut self, program: &Program, params: &[f32]) -> f64 {
         let bounds = self.bounds;
+        let params = program.full(params, &mut self.full);
         let mut outputs = |x: &[Lane], n: usize| {
             self.out
                 .resize(x.len() / program.d() * program.outputs(), Lane::ZERO);

@@ -32,8 +32,9 @@ impl Predictor {
     /// Prepares a model at the machine's fastest level.
     pub fn new(parameters: &Parameters, bounds: Bounds) -> Self {
         let program = Program::new(parameters.network(), Level::fastest());
+        let packed = program.pack(parameters);
         Self {
-            params: program.pack(parameters),
+            params: program.full(&packed, &mut Vec::new()).to_vec(),
             program,
             bounds,
         }

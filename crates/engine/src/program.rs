@@ -7,7 +7,7 @@
 use crate::feedforward::affine;
 use crate::ffn::{self, Ffn};
 use crate::transformer::{self, Transformer};
-use loopfit_model::{Architecture, Network, Parameters};
+use loopfit_model::{Architecture, Form, Network, Parameters, Slot};
 use loopfit_numerics::lanes::{Lane, Level};
 
 #[cfg(test)]
@@ -35,6 +35,18 @@ pub(crate) struct Program {
     kernels: Kernels,
     /// `order[i]` is the place in the model's layout of packed coefficient `i`.
     order: Vec<usize>,
+    /// For a network that is not in the paper's form.
+    reduction: Option<Reduction>,
+}
+
+/// How the packed coefficients of a network lie among those of its paper form, which the kernels
+/// run.
+#[derive(Clone, Debug)]
+struct Reduction {
+    /// All coefficients in the kernels' order; zero where they are not fixed.
+    fixed: Vec<f32>,
+    /// Those places, in ascending order.
+    free: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -45,10 +57,11 @@ enum Kernels {
 
 impl Program {
     pub(crate) fn new(network: &Network, level: Level) -> Self {
-        let (kernels, order) = match network.architecture() {
+        let paper = network.to_paper();
+        let (kernels, mut order) = match network.architecture() {
             Architecture::Ffn => {
-                let packing = ffn::pack::Packing::new(network);
-                let order = packing.order(network);
+                let packing = ffn::pack::Packing::new(&paper);
+                let order = packing.order(&paper);
                 (Kernels::Ffn(Ffn::new(packing, level)), order)
             }
             Architecture::Transformer { partition } => {
@@ -60,15 +73,37 @@ impl Program {
                 )
             }
         };
+        let mut reduction = None;
+        if network.form() != Form::Paper {
+            let slots = network.slots();
+            let mut of_form = Reduction {
+                fixed: Vec::with_capacity(order.len()),
+                free: Vec::with_capacity(network.count()),
+            };
+            let mut own = Vec::with_capacity(network.count());
+            for (i, place) in order.iter().enumerate() {
+                of_form.fixed.push(match slots[*place] {
+                    Slot::Fixed(value) => value,
+                    Slot::Free(place) => {
+                        of_form.free.push(i);
+                        own.push(place);
+                        0.0
+                    }
+                });
+            }
+            order = own;
+            reduction = Some(of_form);
+        }
         Self {
             network: network.clone(),
             level,
             kernels,
             order,
+            reduction,
         }
     }
 
-    /// Number of coefficients.
+    /// Number of coefficients, without those that the network's form fixes.
     pub(crate) fn len(&self) -> usize {
         self.order.len()
     }
@@ -86,6 +121,38 @@ impl Program {
     /// Number of outputs.
     pub(crate) fn outputs(&self) -> usize {
         self.network.outputs()
+    }
+
+    /// Number of coefficients that the kernels take.
+    pub(crate) fn full_len(&self) -> usize {
+        match &self.reduction {
+            Some(reduction) => reduction.fixed.len(),
+            None => self.len(),
+        }
+    }
+
+    /// Packed coefficients with the fixed ones in between, as the kernels take them; `room` is
+    /// used where there are any.
+    pub(crate) fn full<'a>(&self, packed: &'a [f32], room: &'a mut Vec<f32>) -> &'a [f32] {
+        let Some(Reduction { fixed, free }) = &self.reduction else {
+            return packed;
+        };
+        room.clone_from(fixed);
+        for (place, value) in free.iter().zip(packed) {
+            room[*place] = *value;
+        }
+        room
+    }
+
+    /// From one line for each of the kernels' coefficients to one for each packed coefficient and
+    /// zeros.
+    pub(crate) fn compact(&self, lines: &mut [Lane]) {
+        if let Some(Reduction { free, .. }) = &self.reduction {
+            for (i, place) in free.iter().enumerate() {
+                lines[i] = lines[*place];
+            }
+            lines[free.len()..].fill(Lane::ZERO);
+        }
     }
 
     /// The coefficients of this network, packed.
@@ -124,7 +191,8 @@ impl Program {
         }
     }
 
-    /// Outputs of samples, before clipping: `x` is `[strip][d]`, `out` is `[strip][C]`.
+    /// Outputs of samples, before clipping: `x` is `[strip][d]`, `out` is `[strip][C]`. Here and
+    /// below, `params` are [`Program::full`].
     pub(crate) fn predict(&self, params: &[f32], x: &[Lane], out: &mut [Lane]) {
         match &self.kernels {
             Kernels::Ffn(ffn) => ffn.predict(params, x, out),
@@ -149,7 +217,7 @@ impl Program {
     }
 
     /// Adds the gradient of all coefficients, lane by lane, to `acc`: line `i` of `acc`
-    /// belongs to coefficient `i`. `g_out` is the derivative in the outputs, `[strip][C]`;
+    /// belongs to coefficient `i` of `params`. `g_out` is the derivative in the outputs, `[strip][C]`;
     /// `x` and `kept` are those of the last [`Program::forward`].
     pub(crate) fn backward(
         &self,

@@ -29,10 +29,12 @@ impl RowPredictor {
     /// Prepares a model for single rows at the machine's fastest level.
     pub fn new(parameters: &Parameters, bounds: Bounds) -> Self {
         let (network, level) = (parameters.network(), Level::fastest());
-        let packed = Program::new(network, level).pack(parameters);
+        let program = Program::new(network, level);
+        let packed = program.pack(parameters);
+        let packed = program.full(&packed, &mut Vec::new()).to_vec();
         let kernels = match network.architecture() {
             Architecture::Ffn => {
-                let packing = ffn::pack::Packing::new(network);
+                let packing = ffn::pack::Packing::new(&network.to_paper());
                 Kernels::Ffn(ffn::RowPredictor::new(packing, level, &packed))
             }
             Architecture::Transformer { partition } => {

@@ -86,6 +86,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// `v * 2^n` where `n` is the integer in the low bits of `t = n + 1.5 * 2^23`;
     /// `v` and the result must be normal numbers.
     fn scale_by_power_of_two(self, v: Self::V, t: Self::V) -> Self::V;
+    /// `-v` where the integer in the low bits of `t = n + 1.5 * 2^23` is odd, else `v`.
+    fn negate_if_odd(self, v: Self::V, t: Self::V) -> Self::V;
     /// Sum across lanes: `i` with `i + 8`, then `+ 4`, `+ 2`, `+ 1`.
     fn sum(self, v: Self::V) -> f32;
 
@@ -107,7 +109,6 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// minimax polynomial of degree 6 on `|r| <= ln 2 / 2` (Cephes `expf`).
     #[inline(always)]
     fn exp(self, x: Self::V) -> Self::V {
-        const MAGIC: f32 = 12_582_912.0; // 1.5 * 2^23: adding it rounds to an integer
         let x = self.min(self.splat(88.0), self.max(self.splat(-87.0), x));
         let t = self.fma(x, self.splat(std::f32::consts::LOG2_E), self.splat(MAGIC));
         let n = self.sub(t, self.splat(MAGIC));
@@ -128,7 +129,128 @@ pub trait Simd: Copy + Send + Sync + 'static {
         let y = self.add(self.fma(y, self.mul(r, r), r), self.splat(1.0));
         self.scale_by_power_of_two(y, t)
     }
+
+    /// `coefficients[0] + coefficients[1] x + ...`, Horner's way.
+    #[inline(always)]
+    fn polynomial<const N: usize>(self, coefficients: [f32; N], x: Self::V) -> Self::V {
+        let mut y = self.splat(coefficients[N - 1]);
+        for c in coefficients.iter().rev().skip(1) {
+            y = self.fma(y, x, self.splat(*c));
+        }
+        y
+    }
+
+    /// `tanh x` within four units in the last place, for any `x`. NaN gives NaN.
+    ///
+    /// # Formula
+    /// `x P(x^2) / Q(x^2)`, both of degree 4, the minimax quotient on `|x| <= 9.02`; beyond, the
+    /// nearest number is 1.
+    #[inline(always)]
+    fn tanh(self, x: Self::V) -> Self::V {
+        const P: [f32; 5] = [
+            1.0,
+            0.133_796_99,
+            0.003_494_012_6,
+            2.058_312_9e-5,
+            1.331_860_8e-8,
+        ];
+        const Q: [f32; 5] = [
+            1.0,
+            0.467_130_15,
+            0.025_870_99,
+            0.000_328_305_73,
+            7.761_824e-7,
+        ];
+        let x = self.min(self.splat(9.02), self.max(self.splat(-9.02), x));
+        let square = self.mul(x, x);
+        let numerator = self.mul(x, self.polynomial(P, square));
+        let y = self.div(numerator, self.polynomial(Q, square));
+        self.min(self.splat(1.0), self.max(self.splat(-1.0), y))
+    }
+
+    /// `1 / (1 + e^-x)` within four units in the last place where `x >= -87`; below, a number
+    /// under `2e-38`. NaN gives NaN.
+    #[inline(always)]
+    fn sigmoid(self, x: Self::V) -> Self::V {
+        let one = self.splat(1.0);
+        let e = self.exp(self.sub(self.splat(0.0), x));
+        self.div(one, self.add(one, e))
+    }
+
+    /// `sin x` within two units in the last place for `|x| <= 10^4`; beyond, where neighbouring
+    /// numbers are a good part of a period apart, some number in `[-1, 1]`. An infinite `x` and
+    /// NaN give NaN.
+    ///
+    /// # Formula
+    /// `(-1)^n (r + r^3 P(r^2))`, `n = round(x / pi)`, `r = x - n pi` in three parts, `P` the minimax
+    /// polynomial of degree 4 on `|r| <= pi / 2`.
+    #[inline(always)]
+    fn sin(self, x: Self::V) -> Self::V {
+        let (r, t) = self.reduced_angle(x);
+        self.sin_of_reduced(r, t)
+    }
+
+    /// [`Simd::sin`] and `cos x`, the latter within `1.5e-7`.
+    ///
+    /// # Formula
+    /// As for the sine; `cos x = (-1)^n (1 - r^2 / 2 + r^4 P(r^2))`, `P` of degree 3.
+    #[inline(always)]
+    fn sin_cos(self, x: Self::V) -> (Self::V, Self::V) {
+        const P: [f32; 4] = [
+            0.041_666_657,
+            -0.001_388_858_5,
+            2.477_018_1e-5,
+            -2.620_911e-7,
+        ];
+        let (r, t) = self.reduced_angle(x);
+        let square = self.mul(r, r);
+        let p = self.fma(self.polynomial(P, square), square, self.splat(-0.5));
+        let cos = self.fma(p, square, self.splat(1.0));
+        (self.sin_of_reduced(r, t), self.negate_if_odd(cos, t))
+    }
+
+    /// `x - n pi` with `n = round(x / pi)`, and `n + 1.5 * 2^23`.
+    #[inline(always)]
+    fn reduced_angle(self, x: Self::V) -> (Self::V, Self::V) {
+        // The product with n of the first part, and its difference from x, need no rounding up to
+        // |x| of 10^4 and more.
+        const PI: [f32; 3] = [3.141_592_7, -8.742_278e-8, -3.430_249e-15];
+        // Above pi / 2, because the rounded 1 / pi may choose the neighbour of the nearest n.
+        const HALF: f32 = 1.6;
+        let t = self.fma(
+            x,
+            self.splat(std::f32::consts::FRAC_1_PI),
+            self.splat(MAGIC),
+        );
+        let n = self.sub(self.splat(MAGIC), t);
+        let mut r = x;
+        for part in PI {
+            r = self.fma(n, self.splat(part), r);
+        }
+        (
+            self.min(self.splat(HALF), self.max(self.splat(-HALF), r)),
+            t,
+        )
+    }
+
+    /// The sine from [`Simd::reduced_angle`].
+    #[inline(always)]
+    fn sin_of_reduced(self, r: Self::V, t: Self::V) -> Self::V {
+        const P: [f32; 5] = [
+            -0.166_666_67,
+            0.008_333_351,
+            -0.000_198_431_04,
+            2.762_832_5e-6,
+            -2.553_964_9e-8,
+        ];
+        let square = self.mul(r, r);
+        let cube = self.mul(r, square);
+        self.negate_if_odd(self.fma(self.polynomial(P, square), cube, r), t)
+    }
 }
+
+/// `1.5 * 2^23`: adding it rounds to an integer, which stands in the low bits of the sum.
+const MAGIC: f32 = 12_582_912.0;
 
 /// A computation that runs on any [`Simd`]. `run` must be `#[inline(always)]`, and so
 /// must everything it calls with `S`, or the instructions are not available to it. A closure

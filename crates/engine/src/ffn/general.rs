@@ -8,6 +8,14 @@ use loopfit_numerics::lanes::{Lane, Level};
 /// Strips that go through all iterations together.
 const N: usize = 4;
 
+/// Where the forward pass leaves every iteration for the backward pass: states, hidden values
+/// and, of smooth units, derivatives.
+pub(super) struct Kept<'a> {
+    pub(super) z: &'a mut [Lane],
+    pub(super) h: &'a mut [Lane],
+    pub(super) slopes: &'a mut [Lane],
+}
+
 /// As [`super::forward::Forward`], the states and hidden values of every iteration to `kept`.
 pub(super) fn forward(
     level: Level,
@@ -15,7 +23,7 @@ pub(super) fn forward(
     params: &[f32],
     x: &[Lane],
     out: &mut [Lane],
-    mut kept: Option<(&mut [Lane], &mut [Lane])>,
+    mut kept: Option<Kept<'_>>,
 ) {
     let (d, q, r) = (p.d, p.q, p.r);
     let strips = x.len() / d;
@@ -29,16 +37,23 @@ pub(super) fn forward(
         for t in 0..p.iterations {
             let block = p.block_at(t);
             let hidden = p.hidden(level, params, block);
-            hidden.values(z, h);
-            if let Some((kept_z, kept_h)) = &mut kept {
-                kept_z[(t * strips + strip) * q..][..m * q].copy_from_slice(z);
-                kept_h[(t * strips + strip) * r..][..m * r].copy_from_slice(h);
+            if let Some(kept) = &mut kept {
+                let range = (t * strips + strip) * r..(t * strips + strip + m) * r;
+                let slopes = match p.is_smooth() {
+                    true => &mut kept.slopes[range.clone()],
+                    false => &mut [],
+                };
+                hidden.values(z, h, slopes);
+                kept.z[(t * strips + strip) * q..][..m * q].copy_from_slice(z);
+                kept.h[range].copy_from_slice(h);
+            } else {
+                hidden.values(z, h, &mut []);
             }
             hidden.residual(z, h, &params[p.b2(block)], next);
             z.copy_from_slice(next);
         }
-        if let Some((kept_z, _)) = &mut kept {
-            kept_z[(p.iterations * strips + strip) * q..][..m * q].copy_from_slice(z);
+        if let Some(kept) = &mut kept {
+            kept.z[(p.iterations * strips + strip) * q..][..m * q].copy_from_slice(z);
         }
         let out = &mut out[strip * p.outputs..][..m * p.outputs];
         affine(level, &params[p.output()], z, q, out, p.outputs);

@@ -6,7 +6,7 @@
 
 use crate::feedforward::Hidden;
 use crate::order::Order;
-use loopfit_model::Network;
+use loopfit_model::{Activation, Network};
 use loopfit_numerics::lanes::Level;
 use std::ops::Range;
 
@@ -20,6 +20,7 @@ pub(crate) struct Packing {
     pub(crate) outputs: usize,
     pub(crate) iterations: usize,
     pub(crate) blocks: usize,
+    pub(crate) activation: Activation,
 }
 
 impl Packing {
@@ -31,6 +32,7 @@ impl Packing {
             outputs: network.outputs(),
             iterations: network.tying().iterations(),
             blocks: network.tying().blocks(),
+            activation: network.activation(),
         }
     }
 
@@ -67,13 +69,19 @@ impl Packing {
         if self.blocks == 1 { 0 } else { t }
     }
 
-    /// The ReLU layer of a block.
+    /// Whether hidden units are smooth.
+    pub(crate) fn is_smooth(&self) -> bool {
+        self.activation != Activation::Relu
+    }
+
+    /// The hidden layer of a block.
     pub(crate) fn hidden<'a>(&self, level: Level, params: &'a [f32], block: usize) -> Hidden<'a> {
         Hidden {
             level,
             units: &params[self.units(block)],
             q: self.q,
             r: self.r,
+            activation: self.activation,
         }
     }
 

@@ -2,6 +2,7 @@
 //! not pay for fifteen idle samples.
 
 use super::pack::Packing;
+use crate::smooth::run_activation;
 use loopfit_numerics::lanes::{Kernel, LANES, Lane, Level, Simd};
 
 /// A residual FFN laid out for predictions of single rows.
@@ -57,6 +58,10 @@ impl RowPredictor {
     pub(crate) fn predict(&mut self, x: &[f32], out: &mut [f32]) {
         affine(&self.input, x, &mut self.z);
         let level = self.level;
+        if self.p.is_smooth() {
+            level.run(IterateAny::<true>(self));
+            return affine(&self.output, &self.z, out);
+        }
         match self.p.q {
             1 => level.run(Iterate::<1>(self)),
             2 => level.run(Iterate::<2>(self)),
@@ -66,7 +71,7 @@ impl RowPredictor {
             6 => level.run(Iterate::<6>(self)),
             7 => level.run(Iterate::<7>(self)),
             8 => level.run(Iterate::<8>(self)),
-            _ => level.run(IterateAny(self)),
+            _ => level.run(IterateAny::<false>(self)),
         }
         affine(&self.output, &self.z, out);
     }
@@ -124,9 +129,9 @@ impl<const Q: usize> Kernel for Iterate<'_, Q> {
 }
 
 /// All iterations for any state dimension.
-struct IterateAny<'a>(&'a mut RowPredictor);
+struct IterateAny<'a, const SMOOTH: bool>(&'a mut RowPredictor);
 
-impl Kernel for IterateAny<'_> {
+impl<const SMOOTH: bool> Kernel for IterateAny<'_, SMOOTH> {
     type Output = ();
 
     #[inline(always)]
@@ -148,7 +153,11 @@ impl Kernel for IterateAny<'_> {
                 for (k, z) in z.iter().enumerate() {
                     sum = s.fma(s.load(&weights[k * lines + line]), s.splat(*z), sum);
                 }
-                s.store(h, s.max(s.splat(0.0), sum));
+                let positive = s.max(s.splat(0.0), sum);
+                s.store(h, if SMOOTH { sum } else { positive });
+            }
+            if SMOOTH {
+                run_activation(s, p.activation, h);
             }
             for (k, z) in z.iter_mut().enumerate() {
                 let row = &weights[(q + 1 + k) * lines..][..lines];

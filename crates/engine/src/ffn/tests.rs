@@ -45,7 +45,7 @@ proptest! {
         other.a.resize(kept.a.len(), Lane::ZERO);
         other.g.resize(kept.g.len(), Lane::ZERO);
         let mut other_out = out.clone();
-        general::forward(level, p, params, x, &mut other_out, Some((&mut other.z, &mut other.h)));
+        general::forward(level, p, params, x, &mut other_out, Some(general::Kept { z: &mut other.z, h: &mut other.h, slopes: &mut [] }));
         general::backward(level, p, params, g_out, &other.h, &mut other.a, &mut other.g);
         prop_assert_eq!(out, other_out);
         prop_assert_eq!(kept.z, other.z);

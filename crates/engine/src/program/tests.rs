@@ -5,7 +5,7 @@ use super::*;
 use crate::{Predictor, RowPredictor};
 use loopfit_data::Samples;
 use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Laplace, Likelihood, Multiclass, Nodes};
-use loopfit_model::{Bounds, Role, Tying, init, reference};
+use loopfit_model::{Activation, Bounds, Role, Tying, init, reference};
 use loopfit_numerics::stream::Stream;
 use proptest::prelude::*;
 
@@ -23,6 +23,30 @@ fn architectures(tokens: usize, d: usize) -> [Architecture; 2] {
     let of = |token| (token..d).step_by(tokens).collect();
     let partition = (0..tokens).map(of).collect();
     [Architecture::Ffn, Architecture::Transformer { partition }]
+}
+
+/// Networks of these sizes: a Transformer, and the FFN with every activation and in every form that
+/// has them; other forms than the paper's take the activations in turn.
+fn networks(
+    tokens: usize,
+    [d, outputs, q, r]: [usize; 4],
+    tying: Tying,
+    turn: usize,
+) -> Vec<Network> {
+    let [ffn, transformer] = architectures(tokens, d)
+        .map(|architecture| Network::new(architecture, d, outputs, q, r, tying).unwrap());
+    let mut networks = vec![transformer];
+    for activation in Activation::ALL {
+        networks.push(ffn.clone().with_activation(activation).unwrap());
+    }
+    networks.push(Network::affine(d, outputs, q.min(d)).unwrap());
+    let carried = (1..q).map(|extra| Form::Carried { extra });
+    for (i, form) in carried.chain([Form::Canonical]).enumerate() {
+        let activation = Activation::ALL[(turn + i) % Activation::ALL.len()];
+        let reduced = ffn.clone().with_form(form);
+        networks.extend(reduced.map(|network| network.with_activation(activation).unwrap()));
+    }
+    networks
 }
 
 /// Any of the five likelihoods, for `d` inputs.
@@ -177,8 +201,7 @@ proptest! {
         tying in any_tying(), d in 1usize..24, tokens in 1usize..24, q in 1usize..24, r in 1usize..40,
         outputs in 1usize..4, n in 1usize..70, seed: u64,
     ) {
-        for architecture in architectures(tokens, d) {
-            let network = Network::new(architecture, d, outputs, q, r, tying).unwrap();
+        for network in networks(tokens, [d, outputs, q, r], tying, seed as usize % 4) {
             let parameters = start(&network, Stream::new(seed));
             let stream = Stream::new(seed).child("x");
             let rows: Vec<f32> = (0..n * d).map(|i| stream.normal(i as u64) as f32).collect();
@@ -192,8 +215,9 @@ proptest! {
                 one.predict(row, &mut out);
                 for c in 0..outputs {
                     let tolerance = rounding(&network) * (1.0 + exact[c].abs());
-                    prop_assert!((got[i * outputs + c] - exact[c]).abs() < tolerance);
-                    prop_assert!((f64::from(out[c]) - exact[c]).abs() < tolerance);
+                    let (got, one) = (got[i * outputs + c], f64::from(out[c]));
+                    prop_assert!((got - exact[c]).abs() < tolerance, "{network}: {got}, not {}", exact[c]);
+                    prop_assert!((one - exact[c]).abs() < tolerance, "{network}: {one}, not {}", exact[c]);
                 }
             }
         }

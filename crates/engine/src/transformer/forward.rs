@@ -7,6 +7,7 @@ use super::row::TokenAttention;
 use super::{Activations, Lanes, Transformer, part, part_mut};
 use crate::feedforward::{Hidden, affine};
 use crate::products::{Bias, Finish, Matrix, Products, Start};
+use loopfit_model::Activation;
 use loopfit_numerics::lanes::{Kernel, Lane, Simd};
 
 impl Transformer {
@@ -49,6 +50,7 @@ impl Transformer {
             units: &params[block.units.clone()],
             q: self.packing.q,
             r: self.packing.r,
+            activation: Activation::Relu,
         }
     }
 
@@ -101,7 +103,7 @@ impl Transformer {
         });
         let h = part_mut(&mut kept.h, from, rows * r);
         let hidden = self.hidden(block, params);
-        hidden.values(y, h);
+        hidden.values(y, h, &mut []);
         hidden.residual(y, h, &params[block.b2.clone()], u);
         level.run(Norm {
             gain: &params[block.gain2.clone()],

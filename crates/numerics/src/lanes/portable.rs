@@ -73,6 +73,12 @@ impl Simd for Portable {
         })
     }
     #[inline(always)]
+    fn negate_if_odd(self, v: V, t: V) -> V {
+        map2(v, t, |v, t| {
+            f32::from_bits(v.to_bits() ^ (t.to_bits() << 31))
+        })
+    }
+    #[inline(always)]
     fn sum(self, v: V) -> f32 {
         let mut v = v.0;
         for half in [8, 4, 2, 1] {

@@ -35,6 +35,12 @@ impl Kernel for Everything<'_> {
             push(s.sqrt(a));
             push(s.select_greater(a, b, c, d));
             push(s.exp(a));
+            push(s.tanh(a));
+            push(s.sigmoid(a));
+            push(s.sin(a));
+            let (sin, cos) = s.sin_cos(a);
+            push(sin);
+            push(cos);
             push(s.splat(s.sum(a)));
         }
         push(s.sums(v));
@@ -104,4 +110,125 @@ fn exp_is_accurate_and_never_overflows() {
     assert!(Level::fastest().run(Exp(-1e30)) > 0.0);
     assert_eq!(Level::fastest().run(Exp(0.0)), 1.0);
     assert!(Level::fastest().run(Exp(f32::NAN)).is_nan());
+}
+
+/// A function of sixteen arguments at once.
+#[derive(Clone, Copy)]
+enum Function {
+    Tanh,
+    Sigmoid,
+    Sin,
+    SinOfPair,
+    CosOfPair,
+}
+
+struct At(Function, [f32; LANES]);
+
+impl Kernel for At {
+    type Output = [f32; LANES];
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) -> [f32; LANES] {
+        let x = s.load(&Lane(self.1));
+        let y = match self.0 {
+            Function::Tanh => s.tanh(x),
+            Function::Sigmoid => s.sigmoid(x),
+            Function::Sin => s.sin(x),
+            Function::SinOfPair => s.sin_cos(x).0,
+            Function::CosOfPair => s.sin_cos(x).1,
+        };
+        let mut to = Lane::ZERO;
+        s.store(&mut to, y);
+        to.0
+    }
+}
+
+/// The largest error over arguments, in units of what `unit` says of the exact value.
+fn worst(
+    function: Function,
+    arguments: impl Iterator<Item = f32>,
+    exact: fn(f64) -> f64,
+    unit: fn(f64) -> f64,
+) -> (f64, f32) {
+    let arguments: Vec<f32> = arguments.collect();
+    let mut worst = (0.0, 0.0);
+    for chunk in arguments.chunks(LANES) {
+        let mut x = [chunk[0]; LANES];
+        x[..chunk.len()].copy_from_slice(chunk);
+        for (x, y) in x.iter().zip(Level::fastest().run(At(function, x))) {
+            let exact = exact(f64::from(*x));
+            let error = (f64::from(y) - exact).abs() / unit(exact);
+            assert!(!error.is_nan(), "{x}: {y}, not {exact}");
+            if error > worst.0 {
+                worst = (error, *x);
+            }
+        }
+    }
+    worst
+}
+
+/// The distance between neighbouring numbers of 32 bits at a value.
+fn last_place(exact: f64) -> f64 {
+    let at = (exact.abs() as f32).max(f32::MIN_POSITIVE);
+    f64::from(f32::from_bits(at.to_bits() + 1)) - f64::from(at)
+}
+
+/// Both signs of numbers from `largest` down over a hundred powers of two, 200 to each, and some at random.
+fn grid(largest: f32) -> impl Iterator<Item = f32> {
+    let count = 200 * 100;
+    let even = move |i: u64| largest * (-(i as f32) / 200.0).exp2();
+    let random = move |i: u64| largest * Stream::new(3).uniform(i) as f32;
+    let both = (0..count)
+        .map(even)
+        .chain((0..100_000).map(random))
+        .flat_map(|x| [x, -x]);
+    both.chain([0.0])
+}
+
+#[test]
+fn smooth_functions_are_accurate() {
+    let sigmoid = |x: f64| 1.0 / (1.0 + libm::exp(-x));
+    for (function, largest, exact, unit, bound) in [
+        (
+            Function::Tanh,
+            1e30,
+            libm::tanh as fn(f64) -> f64,
+            last_place as fn(f64) -> f64,
+            4.0,
+        ),
+        (Function::Sigmoid, 87.0, sigmoid, last_place, 4.0),
+        (Function::Sin, 1e4, libm::sin, last_place, 2.0),
+        (Function::SinOfPair, 1e4, libm::sin, last_place, 2.0),
+        (Function::CosOfPair, 1e4, libm::cos, |_| 1.0, 1.5e-7),
+    ] {
+        let (error, at) = worst(function, grid(largest), exact, unit);
+        assert!(error < bound, "off by {error} at {at}");
+    }
+}
+
+#[test]
+fn smooth_functions_are_bounded_everywhere() {
+    let at = |function, x| Level::fastest().run(At(function, [x; LANES]))[0];
+    for x in [1e5, 3e7, 1e12, 1e30, f32::MAX] {
+        for x in [x, -x] {
+            assert_eq!(at(Function::Tanh, x), x.signum());
+            assert!((0.0..=1.0).contains(&at(Function::Sigmoid, x)));
+            for function in [Function::Sin, Function::SinOfPair, Function::CosOfPair] {
+                assert!(at(function, x).abs() <= 1.000_001, "{x}");
+            }
+        }
+    }
+    assert_eq!(at(Function::Tanh, f32::INFINITY), 1.0);
+    assert_eq!(at(Function::Sigmoid, f32::INFINITY), 1.0);
+    assert!(at(Function::Sigmoid, f32::NEG_INFINITY) < 2e-38);
+    assert_eq!(at(Function::Tanh, -0.0).to_bits(), (-0.0f32).to_bits());
+    assert_eq!(at(Function::Sigmoid, 0.0), 0.5);
+    for function in [
+        Function::Tanh,
+        Function::Sigmoid,
+        Function::Sin,
+        Function::SinOfPair,
+        Function::CosOfPair,
+    ] {
+        assert!(at(function, f32::NAN).is_nan());
+    }
 }

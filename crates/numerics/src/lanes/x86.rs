@@ -175,6 +175,13 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
+    fn negate_if_odd(self, v: __m512, t: __m512) -> __m512 {
+        unsafe {
+            let sign = _mm512_slli_epi32::<31>(_mm512_castps_si512(t));
+            _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(v), sign))
+        }
+    }
+    #[inline(always)]
     fn sum(self, v: __m512) -> f32 {
         unsafe {
             let high = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(v)));
@@ -199,6 +206,14 @@ unsafe fn scale8(v: __m256, t: __m256) -> __m256 {
     unsafe {
         let n = _mm256_slli_epi32::<23>(_mm256_castps_si256(t));
         _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(v), n))
+    }
+}
+
+#[inline(always)]
+unsafe fn negate8(v: __m256, t: __m256) -> __m256 {
+    unsafe {
+        let sign = _mm256_slli_epi32::<31>(_mm256_castps_si256(t));
+        _mm256_xor_ps(v, _mm256_castsi256_ps(sign))
     }
 }
 
@@ -269,6 +284,10 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn scale_by_power_of_two(self, v: Self::V, t: Self::V) -> Self::V {
         unsafe { [scale8(v[0], t[0]), scale8(v[1], t[1])] }
+    }
+    #[inline(always)]
+    fn negate_if_odd(self, v: Self::V, t: Self::V) -> Self::V {
+        unsafe { [negate8(v[0], t[0]), negate8(v[1], t[1])] }
     }
     #[inline(always)]
     fn sum(self, v: Self::V) -> f32 {
