@@ -118,6 +118,17 @@ fn missing_cells_are_an_input_where_they_predict() {
     assert_eq!([f.x[5], f.x[10]], [0.0, 0.0]);
 }
 
+/// The hash is that of the samples before there was another encoding.
+#[test]
+fn the_frozen_encoding_keeps_its_samples() {
+    let t = with_missing_cells();
+    let p = fit(&t, Task::Regression, &all(&t)).unwrap();
+    assert_eq!(
+        p.samples(&t, &all(&t)).unwrap().hash(),
+        "6820351ad1c24e2c96786e0309e674028dcd9740fbda155a3c858152faa47bfe"
+    );
+}
+
 #[test]
 fn classes_and_densities_have_missing_cells_too() {
     let mut text = "a,b,y\n".to_string();
