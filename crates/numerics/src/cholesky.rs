@@ -2,6 +2,7 @@
 //! solved so often that the bits must not depend on the machine.
 
 use crate::lanes::{Kernel, Level, Simd};
+use crate::libm;
 
 /// Rows that are taken off the rows below in one go.
 const PANEL: usize = 8;
@@ -51,6 +52,49 @@ impl Cholesky {
             rows: &self.rows,
             b,
         });
+    }
+}
+
+impl Cholesky {
+    /// The diagonal of `A^-1`, and `log det A`.
+    ///
+    /// # Formula
+    /// `(A^-1)_ii = |U^-T e_i|^2`; `log det A = 2 sum_i log U_ii`.
+    pub fn inverse_diagonal(&self) -> (Vec<f64>, f64) {
+        let n = self.n;
+        let diagonal = self.level.run(InverseDiagonal {
+            n,
+            rows: &self.rows,
+        });
+        let logs: f64 = (0..n).map(|i| libm::log(self.rows[i * n + i])).sum();
+        (diagonal, 2.0 * logs)
+    }
+}
+
+struct InverseDiagonal<'a> {
+    n: usize,
+    rows: &'a [f64],
+}
+
+impl Kernel for InverseDiagonal<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> Vec<f64> {
+        let Self { n, rows } = self;
+        let mut diagonal = vec![0.0; n];
+        let mut y = vec![0.0; n];
+        for i in 0..n {
+            y[i..].fill(0.0);
+            y[i] = 1.0;
+            for k in i..n {
+                let row = &rows[k * n + k..(k + 1) * n];
+                let x = y[k] / row[0];
+                diagonal[i] = x.mul_add(x, diagonal[i]);
+                subtract(&mut y[k + 1..], x, &row[1..]);
+            }
+        }
+        diagonal
     }
 }
 

@@ -1,0 +1,279 @@
+//! Penalised maximum likelihood to convergence: Levenberg-Marquardt on the whole of the rows, with
+//! strengths of the penalty by evidence.
+
+use crate::curvature::{Curvature, Objective};
+use crate::rows::Kind;
+use loopfit_model::{Network, Role};
+use loopfit_numerics::cholesky::Cholesky;
+use loopfit_numerics::libm;
+use loopfit_numerics::stream::Stream;
+
+/// Bounds of a prior precision: below the first, separable classes drive coefficients to infinity.
+const PRECISION: [f64; 2] = [1e-3, 1e5];
+/// Prior precision of coefficients that are not penalised: enough to keep the matrix regular.
+const FREE_PRECISION: f64 = 1e-6;
+/// Damping at the start, relative to the matrix's diagonal.
+const FIRST_DAMPING: f64 = 1e-2;
+/// Damping beyond which no step helps.
+const LARGEST_DAMPING: f64 = 1e12;
+/// Relative decrease of the objective that counts as none.
+const NO_DECREASE: f64 = 1e-7;
+/// Part of the mean diagonal that each coefficient's own scale has at least.
+const LEAST_SCALE: f64 = 1e-3;
+
+/// A Gaussian prior on groups of coefficients.
+///
+/// # Formula
+/// `L(theta) + 1/2 sum_i lambda_i theta_i^2` is minimised, `L` the sum of losses and
+/// `lambda = multiplier alpha_g / beta` with a precision `alpha_g` for each group (a tensor each) and the precision
+/// `beta` of the noise, one where the likelihood has no scale. `alpha` and `beta` are MacKay's:
+/// `alpha_g = gamma_g / |theta_g|^2`, `gamma_g = k_g - alpha_g tr (A^-1)_g` with `A = beta H + alpha`,
+/// and `beta = (n - gamma) / 2 L` (Gaussian) or `(n - gamma) / L` (Laplace).
+///
+/// # Reference
+/// MacKay, "Bayesian interpolation", 1992.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Prior {
+    /// Group of each coefficient; none for the output's bias.
+    group: Vec<Option<usize>>,
+    /// Precision of each group.
+    pub(crate) alpha: Vec<f64>,
+    /// Precision of the noise.
+    pub(crate) beta: f64,
+}
+
+impl Prior {
+    /// Weak: one thousandth of what a row says.
+    pub(crate) fn weak(network: &Network, precision: f64) -> Self {
+        let mut group = vec![None; network.count()];
+        let mut groups = 0;
+        for view in &network.layout() {
+            if view.name == "output.bias" {
+                continue;
+            }
+            group[view.range()].fill(Some(groups));
+            groups += 1;
+        }
+        Self {
+            group,
+            alpha: vec![precision; groups],
+            beta: 1.0,
+        }
+    }
+
+    fn penalties(&self, multiplier: f64) -> Vec<f64> {
+        let of = |group: &Option<usize>| match group {
+            Some(g) => multiplier * self.alpha[*g] / self.beta,
+            None => FREE_PRECISION,
+        };
+        self.group.iter().map(of).collect()
+    }
+}
+
+/// A point on the way up, with all that the next step needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Climb<'a> {
+    objective: &'a Objective<'a>,
+    pub(crate) theta: Vec<f64>,
+    pub(crate) prior: Prior,
+    pub(crate) multiplier: f64,
+    curvature: Curvature,
+    damping: f64,
+    growth: f64,
+    /// Negative log evidence at the last look, up to a constant of the rows.
+    pub(crate) surprise: f64,
+}
+
+impl<'a> Climb<'a> {
+    pub(crate) fn new(objective: &'a Objective<'a>, theta: Vec<f64>, prior: Prior) -> Self {
+        let curvature = objective.curvature(&theta);
+        Self {
+            objective,
+            theta,
+            prior,
+            multiplier: 1.0,
+            curvature,
+            damping: FIRST_DAMPING,
+            growth: 2.0,
+            surprise: f64::INFINITY,
+        }
+    }
+
+    /// Loss and penalty.
+    pub(crate) fn value(&self) -> f64 {
+        let penalties = self.prior.penalties(self.multiplier);
+        self.curvature.loss + penalty(&penalties, &self.theta)
+    }
+
+    /// Up to `steps` steps, with a look at the evidence after every `every`th; fewer if the objective
+    /// stops falling. Whether it did.
+    pub(crate) fn run(&mut self, steps: usize, every: Option<usize>, stop: &(dyn Fn() -> bool + Sync)) -> bool {
+        let mut still = 0;
+        for step in 0..steps {
+            if stop() {
+                return false;
+            }
+            let before = self.value();
+            let moved = self.step();
+            let fell = before - self.value();
+            let settled = match every {
+                Some(every) if (step + 1) % every == 0 => self.weigh() < 0.05,
+                None => true,
+                _ => false,
+            };
+            if !moved || fell <= NO_DECREASE * before.abs() {
+                still += 1;
+                if !moved && settled || still >= 3 && settled {
+                    return true;
+                }
+            } else {
+                still = 0;
+            }
+        }
+        false
+    }
+
+    /// One step downhill, with as much damping as it takes; whether there was one.
+    fn step(&mut self) -> bool {
+        let p = self.theta.len();
+        let penalties = self.prior.penalties(self.multiplier);
+        let Curvature { loss, gradient, matrix } = &self.curvature;
+        let value = loss + penalty(&penalties, &self.theta);
+        let gradient: Vec<f64> = (0..p)
+            .map(|i| penalties[i].mul_add(self.theta[i], gradient[i]))
+            .collect();
+        let mut damped = matrix.clone();
+        for i in 0..p {
+            damped[i * p + i] += penalties[i];
+        }
+        let mean = (0..p).map(|i| damped[i * p + i]).sum::<f64>() / p as f64;
+        if !mean.is_finite() {
+            return false;
+        }
+        let scale: Vec<f64> = (0..p)
+            .map(|i| damped[i * p + i] + LEAST_SCALE * mean)
+            .collect();
+        let plain: Vec<f64> = (0..p).map(|i| damped[i * p + i]).collect();
+        let mut cholesky = Cholesky::new(p, self.objective.level());
+        while self.damping <= LARGEST_DAMPING {
+            for i in 0..p {
+                damped[i * p + i] = self.damping.mul_add(scale[i], plain[i]);
+            }
+            if cholesky.factor(&damped, 0.0) {
+                let mut step: Vec<f64> = gradient.iter().map(|g| -g).collect();
+                cholesky.solve(&mut step);
+                let theta: Vec<f64> = self.theta.iter().zip(&step).map(|(t, s)| t + s).collect();
+                let new = self.objective.loss(&theta) + penalty(&penalties, &theta);
+                let expected = 0.5
+                    * (0..p)
+                        .map(|i| step[i] * (self.damping * scale[i]).mul_add(step[i], -gradient[i]))
+                        .sum::<f64>();
+                if new < value {
+                    let gain = (value - new) / expected;
+                    let cube = (2.0 * gain - 1.0) * (2.0 * gain - 1.0) * (2.0 * gain - 1.0);
+                    self.damping = (self.damping * (1.0 - cube).max(1.0 / 3.0)).max(1e-10);
+                    self.growth = 2.0;
+                    self.theta = theta;
+                    self.curvature = self.objective.curvature(&self.theta);
+                    return true;
+                }
+                if expected <= 1e-14 * value.abs() {
+                    return false;
+                }
+            }
+            self.damping *= self.growth;
+            self.growth *= 2.0;
+        }
+        self.damping = FIRST_DAMPING;
+        self.growth = 2.0;
+        false
+    }
+
+    /// Sets the strengths of the prior by the evidence; the largest relative change.
+    pub(crate) fn weigh(&mut self) -> f64 {
+        let p = self.theta.len();
+        let prior = &self.prior;
+        let mut a = self.curvature.matrix.clone();
+        a.iter_mut().for_each(|v| *v *= prior.beta);
+        for i in 0..p {
+            a[i * p + i] += match prior.group[i] {
+                Some(g) => prior.alpha[g],
+                None => FREE_PRECISION,
+            };
+        }
+        let mut cholesky = Cholesky::new(p, self.objective.level());
+        if !cholesky.factor(&a, 0.0) {
+            return 0.0;
+        }
+        let (inverse, log_det) = cholesky.inverse_diagonal();
+        let groups = prior.alpha.len();
+        let (mut size, mut trace, mut square) = (vec![0.0; groups], vec![0.0; groups], vec![0.0; groups]);
+        let mut free = 0.0;
+        for i in 0..p {
+            match prior.group[i] {
+                Some(g) => {
+                    size[g] += 1.0;
+                    trace[g] += inverse[i];
+                    square[g] += self.theta[i] * self.theta[i];
+                }
+                None => free += 1.0,
+            }
+        }
+        let mut alpha = prior.alpha.clone();
+        let mut gamma = free;
+        for g in 0..groups {
+            let own = (size[g] - prior.alpha[g] * trace[g]).clamp(0.0, size[g]);
+            gamma += own;
+            // A group that the rows say nothing about: keep its prior proper.
+            alpha[g] = ((own + 1e-3) / (square[g] + 1e-9)).clamp(PRECISION[0], PRECISION[1]);
+        }
+        let n = self.objective.rows.n as f64;
+        let loss = self.curvature.loss.max(1e-12 * n);
+        let freedom = (n - gamma).max(0.1 * n);
+        let beta = match self.objective.rows.kind {
+            Kind::Gaussian => freedom / (2.0 * loss),
+            Kind::Laplace => freedom / loss,
+            _ => 1.0,
+        };
+        let changes = alpha.iter().zip(&prior.alpha).map(|(new, old)| (new / old - 1.0).abs());
+        let change = changes.fold((beta / prior.beta - 1.0).abs(), f64::max);
+        let n_log_beta = match self.objective.rows.kind {
+            Kind::Gaussian => 0.5 * n * libm::log(prior.beta),
+            Kind::Laplace => n * libm::log(prior.beta),
+            _ => 0.0,
+        };
+        self.surprise = prior.beta * self.curvature.loss - n_log_beta + 0.5 * log_det
+            + (0..groups)
+                .map(|g| 0.5 * (prior.alpha[g] * square[g] - size[g] * libm::log(prior.alpha[g])))
+                .sum::<f64>();
+        self.prior.alpha = alpha;
+        self.prior.beta = beta;
+        change
+    }
+}
+
+fn penalty(penalties: &[f64], theta: &[f64]) -> f64 {
+    let terms = penalties.iter().zip(theta).map(|(l, t)| l * t * t);
+    0.5 * terms.sum::<f64>()
+}
+
+/// A random start: incoming weights of the given size, small outgoing ones.
+pub(crate) fn start(network: &Network, size: f64, stream: Stream) -> Vec<f64> {
+    let t = network.tying().iterations() as f64;
+    let mut theta = Vec::with_capacity(network.count());
+    for view in &network.layout() {
+        let draws = stream.child(&view.name);
+        let root = 1.0 / (view.fan_in.max(1) as f64).sqrt();
+        let normal = |i: usize| draws.normal(i as u64);
+        theta.extend((0..view.size()).map(|i| match view.role {
+            Role::OutgoingWeight => 0.3 * root / t * normal(i),
+            Role::OutgoingBias => 0.0,
+            _ if view.name == "output.bias" => 0.0,
+            _ if view.name.starts_with("output") => 0.3 * root * normal(i),
+            _ if view.name == "input.weight" => root * normal(i),
+            Role::Bias => size * (2.0 * draws.uniform(i as u64) - 1.0),
+            _ => size * root * normal(i),
+        }));
+    }
+    theta
+}

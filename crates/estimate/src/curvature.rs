@@ -1,0 +1,257 @@
+//! The loss of a network on rows, its gradient and its Gauss-Newton matrix.
+
+use crate::octet::{OCTET, Octet};
+use crate::rows::Rows;
+use crate::tape::{Column, LINES, Tape, Trace};
+use loopfit_numerics::lanes::{Kernel, Level, Simd};
+
+/// Octets of factors that are multiplied at once: for networks of a hundred numbers they fit a
+/// second-level cache.
+const AT_ONCE: usize = 48;
+
+/// `sum_i loss_i`, its gradient and `sum_i J_i^T I_i J_i`, whose right upper part alone is filled.
+#[derive(Clone, Debug)]
+pub(crate) struct Curvature {
+    pub(crate) loss: f64,
+    pub(crate) gradient: Vec<f64>,
+    pub(crate) matrix: Vec<f64>,
+}
+
+/// A network and rows, at the machine's fastest level: the level changes no bit.
+#[derive(Debug)]
+pub(crate) struct Objective<'a> {
+    pub(crate) tape: &'a Tape,
+    pub(crate) rows: &'a Rows,
+    level: Level,
+}
+
+impl<'a> Objective<'a> {
+    pub(crate) fn new(tape: &'a Tape, rows: &'a Rows) -> Self {
+        Self::at_level(tape, rows, Level::fastest())
+    }
+
+    pub(crate) fn at_level(tape: &'a Tape, rows: &'a Rows, level: Level) -> Self {
+        Self { tape, rows, level }
+    }
+
+    pub(crate) fn level(&self) -> Level {
+        self.level
+    }
+
+    /// The sum of losses.
+    pub(crate) fn loss(&self, theta: &[f64]) -> f64 {
+        self.level.run(Losses {
+            objective: self,
+            theta,
+        })
+    }
+
+    /// Loss, gradient and matrix.
+    pub(crate) fn curvature(&self, theta: &[f64]) -> Curvature {
+        let wide = self.level.name() == "avx512";
+        if wide {
+            self.level.run(Squares::<4> { objective: self, theta })
+        } else {
+            self.level.run(Squares::<2> { objective: self, theta })
+        }
+    }
+
+    /// The outputs of all rows, row-major, and the loss of each.
+    pub(crate) fn outputs(&self, theta: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        self.level.run(Outputs {
+            objective: self,
+            theta,
+        })
+    }
+}
+
+struct Losses<'a, 'b> {
+    objective: &'a Objective<'b>,
+    theta: &'a [f64],
+}
+
+impl Kernel for Losses<'_, '_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> f64 {
+        let Objective { tape, rows, .. } = self.objective;
+        let mut trace = Trace::default();
+        let mut sum = Octet::ZERO;
+        for octet in 0..rows.octets() {
+            tape.forward(self.theta, rows.x(octet), &mut trace);
+            sum += rows.loss(octet, &trace.out);
+        }
+        sum.sum()
+    }
+}
+
+struct Outputs<'a, 'b> {
+    objective: &'a Objective<'b>,
+    theta: &'a [f64],
+}
+
+impl Kernel for Outputs<'_, '_> {
+    type Output = (Vec<f64>, Vec<f64>);
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> (Vec<f64>, Vec<f64>) {
+        let Objective { tape, rows, .. } = self.objective;
+        let c = tape.outputs();
+        let (mut outputs, mut losses) = (vec![0.0; rows.n * c], vec![0.0; rows.n]);
+        let mut trace = Trace::default();
+        for octet in 0..rows.octets() {
+            tape.forward(self.theta, rows.x(octet), &mut trace);
+            let loss = rows.loss(octet, &trace.out);
+            for lane in 0..OCTET.min(rows.n - octet * OCTET) {
+                let row = octet * OCTET + lane;
+                losses[row] = loss.0[lane];
+                for k in 0..c {
+                    outputs[row * c + k] = trace.out[k].0[lane];
+                }
+            }
+        }
+        (outputs, losses)
+    }
+}
+
+/// `K` lines with `K` lines at a time: `K^2` sums of eight lanes, as many as the registers hold.
+struct Squares<'a, 'b, const K: usize> {
+    objective: &'a Objective<'b>,
+    theta: &'a [f64],
+}
+
+impl<const K: usize> Kernel for Squares<'_, '_, K> {
+    type Output = Curvature;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> Curvature {
+        let Objective { tape, rows, .. } = self.objective;
+        let (p, c, m) = (tape.len(), tape.outputs(), rows.factors());
+        // The residuals are one more column of the factors; their products with the others are the gradient.
+        let lines = p + 1;
+        // Groups of equal size: the sum over lanes at the end of each costs as much as twenty octets.
+        let groups = (rows.octets() * m).div_ceil(AT_ONCE).max(1);
+        let octets_at_once = rows.octets().div_ceil(groups).max(1);
+        // Odd, so that the lines of a column do not fall on the same few sets of a cache.
+        let stride = (octets_at_once * m) | 1;
+        let blocks = lines.div_ceil(LINES);
+        let mut factors = vec![[Octet::ZERO; LINES]; blocks * stride];
+        let mut squares = vec![0.0; lines * lines];
+        let mut trace = Trace::default();
+        let mut seeds = vec![Octet::ZERO; m * c];
+        let mut residuals = vec![Octet::ZERO; m];
+        let mut loss = Octet::ZERO;
+        let mut octet = 0;
+        while octet < rows.octets() {
+            let count = octets_at_once.min(rows.octets() - octet);
+            for i in 0..count {
+                let x = rows.x(octet + i);
+                tape.forward(self.theta, x, &mut trace);
+                loss += rows.loss(octet + i, &trace.out);
+                rows.factor(octet + i, &trace.out, &mut seeds, &mut residuals);
+                for k in 0..m {
+                    let at = i * m + k;
+                    let seed = &seeds[k * c..][..c];
+                    let mut to = Column {
+                        lines: &mut factors,
+                        stride,
+                        at,
+                    };
+                    tape.backward(self.theta, x, &mut trace, seed, &mut to);
+                    *to.at(p) = residuals[k];
+                }
+            }
+            let used = count * m;
+            for first in 0..blocks {
+                let left = &factors[first * stride..][..used];
+                for second in first..blocks {
+                    let right = &factors[second * stride..][..used];
+                    for i in (0..LINES).step_by(K) {
+                        for j in (0..LINES).step_by(K) {
+                            let to = (first * LINES + i, second * LINES + j);
+                            tile::<K>(left, right, (i, j), to, lines, &mut squares);
+                        }
+                    }
+                }
+            }
+            octet += count;
+        }
+        let gradient = (0..p).map(|i| squares[i * lines + p]).collect();
+        let mut matrix = vec![0.0; p * p];
+        for i in 0..p {
+            matrix[i * p..][..p].copy_from_slice(&squares[i * lines..][..p]);
+        }
+        Curvature {
+            loss: loss.sum(),
+            gradient,
+            matrix,
+        }
+    }
+}
+
+/// Adds the products of `K` lines of each block, from lines `(i, j)` on, to the squares from `to` on.
+#[inline(always)]
+fn tile<const K: usize>(
+    left: &[[Octet; LINES]],
+    right: &[[Octet; LINES]],
+    (i, j): (usize, usize),
+    to: (usize, usize),
+    lines: usize,
+    squares: &mut [f64],
+) {
+    let mut sums = [[Octet::ZERO; K]; K];
+    for (left, right) in left.iter().zip(right) {
+        let a: [Octet; K] = std::array::from_fn(|k| left[i + k]);
+        for l in 0..K {
+            let b = right[j + l];
+            for k in 0..K {
+                sums[k][l] = a[k].fma(b, sums[k][l]);
+            }
+        }
+    }
+    for k in 0..K.min(lines.saturating_sub(to.0)) {
+        for l in 0..K.min(lines.saturating_sub(to.1)) {
+            squares[(to.0 + k) * lines + to.1 + l] += sums[k][l].sum();
+        }
+    }
+}
+
+#[cfg(test)]
+mod speed {
+    use super::*;
+    use crate::rows::Kind;
+    use loopfit_data::Samples;
+    use loopfit_model::*;
+    use loopfit_numerics::stream::Stream;
+    #[test]
+    #[ignore]
+    fn speed() {
+        for (n, d, q, r, tying, form, act) in [
+            (4000, 10, 11, 9, Tying::Single, Form::Carried { extra: 1 }, Activation::Tanh),
+            (4000, 10, 11, 9, Tying::Single, Form::Carried { extra: 1 }, Activation::Relu),
+            (4000, 10, 2, 20, Tying::Loop { t: 8 }, Form::Canonical, Activation::Sine),
+            (280, 10, 11, 4, Tying::Single, Form::Carried { extra: 1 }, Activation::Tanh),
+        ] {
+            let x: Vec<f32> = (0..n * d).map(|i| Stream::new(1).normal(i as u64) as f32).collect();
+            let y: Vec<f32> = (0..n).map(|i| Stream::new(2).normal(i as u64) as f32).collect();
+            let s = Samples::new(d, x, y).unwrap();
+            let rows = Rows::new(&s, &(0..n).collect::<Vec<_>>(), Kind::Gaussian, 1);
+            let net = Network::ffn(d, 1, q, r, tying).unwrap().with_activation(act).unwrap().with_form(form).unwrap();
+            let tape = Tape::new(&net);
+            for level in Level::available() { if level.name()=="portable" {continue;}
+            let o = Objective::at_level(&tape, &rows, level);
+            let theta = crate::climb::start(&net, 1.0, Stream::new(3));
+            let reps = 20 * 4000 / n;
+            let t = std::time::Instant::now();
+            for _ in 0..reps { std::hint::black_box(o.curvature(&theta)); }
+            let a = t.elapsed().as_secs_f64() / reps as f64;
+            let t = std::time::Instant::now();
+            for _ in 0..reps { std::hint::black_box(o.loss(&theta)); }
+            let b = t.elapsed().as_secs_f64() / reps as f64;
+            let p = net.count() as f64;
+            eprintln!("{} {net} n={n}: curvature {:.3} ms ({:.2} G P^2/2 mac/s), loss {:.3} ms, work {}", level.name(), a * 1e3, n as f64 * p * p / 2.0 / a / 1e9, b * 1e3, tape.work());
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The best function that the rows of a table support, under a cap on its numbers.
+//!
+//! - [`Problem::select`]: affine functions and the networks of each method compete by cross-validation from fresh
+//!   starts, with penalties by evidence;
+//! - [`finish`]: the choice fitted to all rows;
+//!
+//! Inside: `candidates` enumerates networks under the cap, `rounds` spreads the work, `climb` fits one network to
+//! convergence (Levenberg-Marquardt, strengths of the penalty by evidence) on the `curvature` of its loss, which
+//! `tape` computes eight `rows` at a time, and `honest` says how good the winner is.
+
+mod candidates;
+mod climb;
+mod curvature;
+mod honest;
+mod octet;
+mod rounds;
+mod rows;
+mod select;
+mod tape;
+
+pub use select::{Choice, Chosen, Problem, Request, Selection, Watch, finish};

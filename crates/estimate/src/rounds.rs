@@ -1,0 +1,64 @@
+//! How work is spread over candidates, rows, starts and steps.
+
+use crate::tape::Tape;
+use loopfit_model::Network;
+
+/// Parts of a method's work that go to the three rounds; the rest is for the last fits.
+const SHARES: [f64; 3] = [0.35, 0.15, 0.4];
+/// Steps of a fit in each round.
+pub(crate) const STEPS: [usize; 3] = [25, 50, 80];
+/// Steps with each factor on the penalties.
+pub(crate) const FACTOR_STEPS: usize = 20;
+/// Rows of the first round: as few as still tell candidates apart, and as many as it needs.
+const SCREENED_ROWS: [usize; 2] = [400, 1600];
+/// Candidates of a method in the first round.
+const SCREENED: [usize; 2] = [16, 72];
+/// Candidates of a method in the second and third round.
+const KEPT: [[usize; 2]; 2] = [[3, 8], [1, 3]];
+/// Starts of each fit in the third round.
+const STARTS: [usize; 2] = [1, 8];
+
+/// What a method's work buys.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rounds {
+    /// Rows that a fit of the first round sees.
+    pub(crate) rows: usize,
+    /// Folds of the first round.
+    pub(crate) folds: usize,
+    /// Candidates of each round.
+    pub(crate) candidates: [usize; 3],
+    /// Starts of each fit in the third round and of the last fit.
+    pub(crate) starts: usize,
+}
+
+impl Rounds {
+    /// Rounds for candidates like these, fitted to `n` rows in each of `folds` folds.
+    pub(crate) fn new(networks: &[Network], n: usize, factors: usize, folds: usize, work: f64) -> Self {
+        let mean = networks.iter().map(|w| row_work(w, factors)).sum::<f64>() / networks.len().max(1) as f64;
+        let screen_folds = folds.min(2);
+        let within = |value: f64, [least, most]: [usize; 2]| (value as usize).clamp(least, most.max(least));
+        // Rows first, then candidates.
+        let fits = |share: f64, steps: usize, rows: usize| share * work / (steps as f64 * mean * rows as f64);
+        let affordable = fits(SHARES[0], STEPS[0] * screen_folds, 1);
+        let most = networks.len().min(SCREENED[1]);
+        let rows = within(affordable / most as f64, SCREENED_ROWS).min(n);
+        let screened = within(affordable / rows as f64, SCREENED).min(networks.len());
+        let second = within(fits(SHARES[1], STEPS[1] * folds, n), KEPT[0]).min(screened);
+        let third_fits = fits(SHARES[2], STEPS[2] * folds, n);
+        let third = within(third_fits / 2.0, KEPT[1]).min(second);
+        let starts = within(third_fits / third as f64, STARTS);
+        Self {
+            rows,
+            folds: screen_folds,
+            candidates: [screened, second, third],
+            starts,
+        }
+    }
+}
+
+/// Work of one step for one row, in units of a tenth of a nanosecond of a core with AVX-512: the products of the Gauss-Newton
+/// matrix, and the passes through the network, whose activations cost more than their multiply-adds.
+pub(crate) fn row_work(network: &Network, factors: usize) -> f64 {
+    let (p, m) = (network.count() as f64, factors as f64);
+    m * 0.55 * p * p + 5.0 * (2.0 + m) * Tape::new(network).work()
+}

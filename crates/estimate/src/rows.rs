@@ -1,0 +1,216 @@
+//! Rows in octets, and how a likelihood explains them.
+
+use crate::octet::{OCTET, Octet};
+use loopfit_data::Samples;
+use loopfit_likelihood::Likelihood;
+use loopfit_numerics::libm;
+
+/// How far a residual is from zero before the Laplace likelihood counts it as such, in standard deviations of the
+/// target: keeps the weights of its quadratic majorant bounded.
+const SMALLEST_RESIDUAL: f64 = 1e-3;
+/// Smallest Fisher information of a logit: what rounding leaves of it for certain rows.
+const SMALLEST_INFORMATION: f64 = 1e-12;
+
+/// A likelihood of rows with targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Gaussian,
+    Laplace,
+    Bernoulli,
+    Multiclass,
+}
+
+impl Kind {
+    /// The kind of a likelihood; none for a density.
+    pub(crate) fn of(likelihood: Likelihood) -> Option<Self> {
+        match likelihood {
+            Likelihood::Gaussian(_) => Some(Self::Gaussian),
+            Likelihood::Laplace(_) => Some(Self::Laplace),
+            Likelihood::Bernoulli(_) => Some(Self::Bernoulli),
+            Likelihood::Multiclass(_) => Some(Self::Multiclass),
+            Likelihood::Energy(_) => None,
+        }
+    }
+
+    /// Whether the likelihood has a noise level to estimate.
+    pub(crate) fn has_scale(self) -> bool {
+        matches!(self, Self::Gaussian | Self::Laplace)
+    }
+}
+
+/// Rows of inputs and targets, eight at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
+    pub(crate) n: usize,
+    pub(crate) d: usize,
+    pub(crate) outputs: usize,
+    pub(crate) kind: Kind,
+    x: Vec<Octet>,
+    y: Vec<Octet>,
+    weight: Vec<Octet>,
+}
+
+impl Rows {
+    /// These rows of samples.
+    pub(crate) fn new(samples: &Samples, rows: &[usize], kind: Kind, outputs: usize) -> Self {
+        let (n, d) = (rows.len(), samples.d());
+        let octets = n.div_ceil(OCTET);
+        let mut x = vec![Octet::ZERO; octets * d];
+        let mut y = vec![Octet::ZERO; octets];
+        let mut weight = vec![Octet::ZERO; octets];
+        for (i, row) in rows.iter().enumerate() {
+            let (octet, lane) = (i / OCTET, i % OCTET);
+            let values = &samples.x()[row * d..][..d];
+            for (k, value) in values.iter().enumerate() {
+                x[octet * d + k].0[lane] = f64::from(*value);
+            }
+            y[octet].0[lane] = f64::from(samples.y()[*row]);
+            weight[octet].0[lane] = 1.0;
+        }
+        Self { n, d, outputs, kind, x, y, weight }
+    }
+
+    /// The first `n` rows, in whole octets.
+    pub(crate) fn first(&self, n: usize) -> Self {
+        if n >= self.n {
+            return self.clone();
+        }
+        let octets = n / OCTET;
+        Self {
+            n: octets * OCTET,
+            x: self.x[..octets * self.d].to_vec(),
+            y: self.y[..octets].to_vec(),
+            weight: self.weight[..octets].to_vec(),
+            ..*self
+        }
+    }
+
+    pub(crate) fn octets(&self) -> usize {
+        self.y.len()
+    }
+
+    #[inline(always)]
+    pub(crate) fn x(&self, octet: usize) -> &[Octet] {
+        &self.x[octet * self.d..][..self.d]
+    }
+
+    /// Squares or factors of the information that a row has: one, or one for each class.
+    pub(crate) fn factors(&self) -> usize {
+        match self.kind {
+            Kind::Multiclass => self.outputs,
+            _ => 1,
+        }
+    }
+
+    /// The loss of each row of an octet at outputs `f`, without constants; zero for rows that are not there.
+    ///
+    /// # Formula
+    /// Gaussian `(f - y)^2 / 2`, Laplace `|f - y|`, Bernoulli `log(1 + e^f) - y f`, multiclass
+    /// `log sum_k e^{f_k} - f_y`.
+    #[inline(always)]
+    pub(crate) fn loss(&self, octet: usize, f: &[Octet]) -> Octet {
+        let (y, weight) = (self.y[octet], self.weight[octet]);
+        let mut loss = Octet::ZERO;
+        for lane in 0..OCTET {
+            let (y, f0) = (y.0[lane], f[0].0[lane]);
+            loss.0[lane] = match self.kind {
+                Kind::Gaussian => 0.5 * (f0 - y) * (f0 - y),
+                Kind::Laplace => (f0 - y).abs(),
+                Kind::Bernoulli => {
+                    let smaller = if f0 > 0.0 { -f0 } else { f0 };
+                    f0.max(0.0) + libm::log1p(libm::exp(smaller)) - y * f0
+                }
+                Kind::Multiclass => {
+                    let largest = f.iter().fold(f64::NEG_INFINITY, |m, v| m.max(v.0[lane]));
+                    let sum: f64 = f.iter().map(|v| libm::exp(v.0[lane] - largest)).sum();
+                    largest + libm::log(sum) - f[y as usize].0[lane]
+                }
+            };
+            if weight.0[lane] == 0.0 {
+                loss.0[lane] = 0.0;
+            }
+        }
+        loss
+    }
+
+    /// Factors of the Gauss-Newton matrix of an octet: `seeds[k]` is column `k` of `R` with `R R^T` the
+    /// information of the outputs, and `residuals[k]` is such that `sum_k residuals_k seeds_k` is the
+    /// gradient of the loss.
+    ///
+    /// # Formula
+    /// Gaussian `R = 1`, residual `f - y`. Laplace, by its quadratic majorant: `R = |f - y|^{-1/2}`. Bernoulli
+    /// `R = {p (1 - p)}^{1/2}`. Multiclass: `R_k = p_k^{1/2} (e_k - p)`, whose only residual is `-p_y^{-1/2}` at
+    /// `k = y`.
+    #[inline(always)]
+    pub(crate) fn factor(
+        &self,
+        octet: usize,
+        f: &[Octet],
+        seeds: &mut [Octet],
+        residuals: &mut [Octet],
+    ) {
+        let (y, weight) = (self.y[octet], self.weight[octet]);
+        match self.kind {
+            Kind::Gaussian => {
+                seeds[0] = weight;
+                residuals[0] = (f[0] - y) * weight;
+            }
+            Kind::Laplace => {
+                for lane in 0..OCTET {
+                    let r = f[0].0[lane] - y.0[lane];
+                    let root = r.abs().max(SMALLEST_RESIDUAL).sqrt();
+                    seeds[0].0[lane] = weight.0[lane] / root;
+                    residuals[0].0[lane] = weight.0[lane] * r / root;
+                }
+            }
+            Kind::Bernoulli => {
+                let one = Octet::splat(1.0);
+                let e = (Octet::ZERO - f[0]).exp() + one;
+                for lane in 0..OCTET {
+                    let p = 1.0 / e.0[lane];
+                    let root = (p * (1.0 - p)).max(SMALLEST_INFORMATION).sqrt();
+                    seeds[0].0[lane] = weight.0[lane] * root;
+                    residuals[0].0[lane] = weight.0[lane] * (p - y.0[lane]) / root;
+                }
+            }
+            Kind::Multiclass => {
+                let c = self.outputs;
+                // Probabilities go where the diagonal of the seeds will be.
+                let mut largest = f[0];
+                for v in &f[1..c] {
+                    for lane in 0..OCTET {
+                        largest.0[lane] = largest.0[lane].max(v.0[lane]);
+                    }
+                }
+                let mut sum = Octet::ZERO;
+                for k in 0..c {
+                    let e = (f[k] - largest).exp();
+                    seeds[k * c + k] = e;
+                    sum += e;
+                }
+                for k in 0..c {
+                    for lane in 0..OCTET {
+                        let p = seeds[k * c + k].0[lane] / sum.0[lane];
+                        residuals[k].0[lane] = p.max(SMALLEST_INFORMATION);
+                    }
+                }
+                for k in 0..c {
+                    for j in 0..c {
+                        let own = f64::from(u8::from(j == k));
+                        for lane in 0..OCTET {
+                            let root = residuals[k].0[lane].sqrt() * weight.0[lane];
+                            seeds[k * c + j].0[lane] = root * (own - residuals[j].0[lane]);
+                        }
+                    }
+                }
+                for k in 0..c {
+                    for lane in 0..OCTET {
+                        let p = residuals[k].0[lane];
+                        let chosen = y.0[lane] as usize == k;
+                        residuals[k].0[lane] = if chosen { -weight.0[lane] / p.sqrt() } else { 0.0 };
+                    }
+                }
+            }
+        }
+    }
+}
