@@ -174,7 +174,9 @@ impl Network {
             let block = block_of(&view.name);
             match (view.name.rsplit('.').next(), block) {
                 (Some("weight"), None) if view.name.starts_with("input") => {
-                    if row >= sizes.carried || col < sizes.carried {
+                    if row >= sizes.carried {
+                        Slot::Fixed(0.0)
+                    } else if col < sizes.carried {
                         one(row == col)
                     } else {
                         free("input.weight", row, col - sizes.carried)

@@ -65,6 +65,17 @@ proptest! {
 }
 
 #[test]
+fn extra_channels_begin_at_zero() {
+    let network = Network::ffn(3, 1, 3, 1, Tying::Single).unwrap();
+    let network = network.with_form(Form::Carried { extra: 2 }).unwrap();
+    let values = vec![0.5; network.count()];
+    let paper = Parameters::new(network, values).unwrap().to_paper();
+    // One channel is x1 + (x2 + x3) / 2.
+    let lift = [[1.0, 0.5, 0.5], [0.0; 3], [0.0; 3]].concat();
+    assert_eq!(paper.view("input.weight"), lift);
+}
+
+#[test]
 fn counts_by_hand() {
     let count = |q, r, tying, form| {
         let network = Network::ffn(3, 1, q, r, tying).unwrap();
