@@ -9,6 +9,8 @@
 //! | [`iterate`] | continued approximately | Transformer |
 //! | [`rescale`] | unclipped predictions on the original scale preserved | both |
 //!
+//! Networks in other forms than the paper's stay in theirs.
+//!
 //! "Preserved" is exact for coefficients that are copied and up to 32-bit rounding
 //! for those that are computed. None of these steps enforces the parameter box; the
 //! first update of the next fit does.
@@ -16,6 +18,7 @@
 //! # Reference
 //! Section F.4.4 (continuation paths).
 
+use crate::form::Form;
 use crate::init;
 use crate::layout::Role;
 use crate::network::{Architecture, Network, ShapeError};
@@ -156,7 +159,8 @@ pub fn deepen(
 /// # Formula
 /// Every coefficient whose value decides how far an update is from the identity goes
 /// `T_old / T_new` of the way: `W2`, `b2`, the output projection of attention and the biases of
-/// layer norms are multiplied by it, gains are `1 + (gain - 1) T_old / T_new`.
+/// layer norms are multiplied by it, gains are `1 + (gain - 1) T_old / T_new`. Coefficients that
+/// only a Loop of the form has are zero.
 ///
 /// # Reference
 /// Section F.4.4: "For nonlinear blocks this provides an approximate continuation".
@@ -167,7 +171,8 @@ pub fn iterate(parameters: &Parameters, t: usize) -> Result<Parameters, GrowthEr
     }
     let network = old.resized(old.r(), Tying::Loop { t })?;
     let (t_old, t_new) = (old.tying().iterations() as f64, t as f64);
-    let mut values = parameters.values().to_vec();
+    let mut values = vec![0.0; network.count()];
+    copy_leading(parameters, &network, &mut values);
     for view in &network.layout() {
         let Some(identity) = view.role.at_identity().map(f64::from) else {
             continue;
@@ -184,7 +189,8 @@ pub fn iterate(parameters: &Parameters, t: usize) -> Result<Parameters, GrowthEr
 ///
 /// # Formula
 /// With `mean + sd (W z + b)` to be preserved: `W' = W sd / sd'` and
-/// `b' = (mean + sd b - mean') / sd'`.
+/// `b' = (mean + sd b - mean') / sd'`. Channels that are outputs themselves (of the carried form) are
+/// multiplied by `sd / sd'`: what is written into them, and what reads them divided by it.
 ///
 /// # Reference
 /// Section F.4.4: "the output function is remapped to preserve the unclipped predictions
@@ -201,14 +207,26 @@ pub fn rescale(
     }
     let network = parameters.network().clone();
     let mut values = parameters.values().to_vec();
-    let layout = network.layout();
-    for view in layout.iter().filter(|v| v.name.starts_with("output.")) {
-        for value in &mut values[view.range()] {
-            let old = f64::from(*value) * from.sd;
-            *value = match view.role {
-                Role::Bias => (from.mean + old - to.mean) / to.sd,
-                _ => old / to.sd,
-            } as f32;
+    let carried = match network.form() {
+        Form::Carried { extra } => Some(network.q() - extra),
+        _ => None,
+    };
+    for view in &network.layout() {
+        for (i, value) in values[view.range()].iter_mut().enumerate() {
+            let old = f64::from(*value);
+            let scaled = old * from.sd / to.sd;
+            let new = match (view.name.as_str(), view.role, carried) {
+                ("output.bias", ..) => (from.mean + old * from.sd - to.mean) / to.sd,
+                ("output.weight", ..) => scaled,
+                (_, Role::OutgoingWeight | Role::OutgoingBias, Some(_)) => scaled,
+                (name, Role::Weight, Some(carried))
+                    if name.ends_with("w1") && i % view.cols >= carried =>
+                {
+                    old * to.sd / from.sd
+                }
+                _ => continue,
+            };
+            *value = new as f32;
         }
     }
     Ok(Parameters::new(network, values)?)
@@ -221,23 +239,30 @@ fn embed(
     network: Network,
     stream: Stream,
 ) -> Result<Parameters, GrowthError> {
-    let (old_layout, layout) = (parameters.network().layout(), network.layout());
     let mut values = init::fresh(&network, 0.0, stream).into_values();
-    for view in &layout {
-        let target = &mut values[view.range()];
+    for view in &network.layout() {
         if view.role == Role::OutgoingWeight {
             // A draw times zero may be a negative zero.
-            target.fill(0.0);
+            values[view.range()].fill(0.0);
         }
+    }
+    copy_leading(parameters, &network, &mut values);
+    Ok(Parameters::new(network, values)?)
+}
+
+/// Makes the leading rows and columns of each tensor of `network` those of the same tensor of
+/// `parameters`.
+fn copy_leading(parameters: &Parameters, network: &Network, values: &mut [f32]) {
+    let old_layout = parameters.network().layout();
+    for view in &network.layout() {
         let Some(old) = old_layout.get(&view.name) else {
             continue;
         };
         let rows = parameters.values()[old.range()].chunks_exact(old.cols);
-        for (row, old_row) in target.chunks_exact_mut(view.cols).zip(rows) {
+        for (row, old_row) in values[view.range()].chunks_exact_mut(view.cols).zip(rows) {
             row[..old.cols].copy_from_slice(old_row);
         }
     }
-    Ok(Parameters::new(network, values)?)
 }
 
 #[cfg(test)]

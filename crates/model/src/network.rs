@@ -336,7 +336,10 @@ impl Network {
     /// The same architecture, dimensions, activation and form with another width and tying.
     pub fn resized(&self, r: usize, tying: Tying) -> Result<Self, ShapeError> {
         let architecture = self.architecture.clone();
-        Self::new(architecture, self.d, self.outputs, self.q, r, tying)?
+        // Only an affine function has no hidden units; its form checks the rest.
+        let units = r.max(usize::from(self.form == Form::Affine));
+        let network = Self::new(architecture, self.d, self.outputs, self.q, units, tying)?;
+        Self { r, ..network }
             .with_activation(self.activation)?
             .with_form(self.form)
     }

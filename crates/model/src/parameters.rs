@@ -111,7 +111,8 @@ impl Parameters {
     }
 
     /// The network that stops after `t` updates: a Loop with another iteration count and the same
-    /// coefficients (larger counts included), the first `t` blocks of Untied, or Single itself.
+    /// coefficients (larger counts included), the first `t` blocks of Untied, or Single itself. In
+    /// other forms than the paper's, the last block's bias is part of the output's, rounded to 32 bits.
     pub fn after(&self, t: usize) -> Result<Self, IterationsError> {
         let old = &self.network;
         let blocks = old.tying().blocks();
@@ -131,7 +132,21 @@ impl Parameters {
         let network = old.resized(old.r(), tying)?;
         let layout = network.layout();
         let kept = layout.iter().flat_map(|view| self.view(&view.name));
-        let values = kept.copied().collect();
+        let mut values: Vec<f32> = kept.copied().collect();
+        let dropped = format!("block.{}.b2", t.min(blocks) - 1);
+        if layout.get(&dropped).is_none() && old.layout().get(&dropped).is_some() {
+            let bias = layout
+                .get("output.bias")
+                .expect("every network has it")
+                .range();
+            let (paper, q) = (self.to_paper(), old.q());
+            let weights = paper.view("output.weight").chunks_exact(q);
+            for (value, row) in values[bias].iter_mut().zip(weights) {
+                let terms = row.iter().zip(paper.view(&dropped));
+                let shift: f64 = terms.map(|(w, b)| f64::from(*w) * f64::from(*b)).sum();
+                *value = (f64::from(*value) + shift) as f32;
+            }
+        }
         Ok(Self { network, values })
     }
 }
@@ -139,6 +154,8 @@ impl Parameters {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::form::Form;
+    use crate::reference::forward;
 
     #[test]
     fn views_are_slices_of_the_vector() {
@@ -184,6 +201,33 @@ mod tests {
             looped.after(usize::MAX),
             Err(IterationsError::Shape(_))
         ));
+    }
+
+    /// The states of a form are those of its paper form, and so is what is read out early.
+    #[test]
+    fn other_forms_stop_earlier() {
+        let x = [0.3, -0.8];
+        for form in [
+            Form::Canonical,
+            Form::Carried { extra: 1 },
+            Form::Carried { extra: 2 },
+        ] {
+            let network = Network::ffn(2, 2, 3, 2, Tying::Untied { t: 3 }).unwrap();
+            let network = network.with_form(form).unwrap();
+            let values = (0..network.count()).map(|i| (i as f32 * 0.7).sin());
+            let p = Parameters::new(network.clone(), values.collect()).unwrap();
+            for t in 1..4 {
+                let early = forward(&p.after(t).unwrap(), &x);
+                let paper = forward(&p.to_paper().after(t).unwrap(), &x);
+                for (a, b) in early.iter().zip(paper) {
+                    assert!((a - b).abs() < 1e-6, "{form} {t}: {a}, not {b}");
+                }
+            }
+            assert_eq!(p.after(3).unwrap(), p);
+        }
+        let affine = Network::affine(2, 1, 2).unwrap();
+        let affine = Parameters::new(affine, vec![1.0, 2.0, 3.0]).unwrap();
+        assert_eq!(affine.after(1).unwrap(), affine);
     }
 
     #[test]

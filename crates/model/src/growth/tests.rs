@@ -1,4 +1,5 @@
 use super::*;
+use crate::activation::Activation;
 use crate::init::fresh;
 use crate::reference::forward;
 use proptest::prelude::*;
@@ -6,6 +7,32 @@ use proptest::prelude::*;
 fn start(architecture: &Architecture, outputs: usize, tying: Tying, seed: u64) -> Parameters {
     let network = Network::new(architecture.clone(), 3, outputs, 4, 5, tying).unwrap();
     fresh(&network, 1.0, Stream::new(seed))
+}
+
+/// The FFN of a form and an activation.
+fn ffn_start(
+    form: Form,
+    activation: Activation,
+    outputs: usize,
+    tying: Tying,
+    seed: u64,
+) -> Parameters {
+    let network = Network::ffn(3, outputs, 4, 5, tying).unwrap();
+    let network = network.with_activation(activation).unwrap();
+    let network = network.with_form(form).unwrap();
+    fresh(&network, 1.0, Stream::new(seed))
+}
+
+fn any_form() -> impl Strategy<Value = Form> {
+    prop_oneof![
+        Just(Form::Paper),
+        Just(Form::Canonical),
+        (1usize..4).prop_map(|extra| Form::Carried { extra }),
+    ]
+}
+
+fn any_activation() -> impl Strategy<Value = Activation> {
+    prop::sample::select(Activation::ALL.to_vec())
 }
 
 /// The same with other gains and biases of the layer norms.
@@ -33,17 +60,24 @@ fn distance(a: &Parameters, b: &Parameters) -> f64 {
 }
 
 fn any_start() -> impl Strategy<Value = Parameters> {
-    (any::<bool>(), 1usize..4, 0usize..3, 1usize..5, any::<u64>()).prop_map(
-        |(transformer, outputs, method, t, seed)| {
-            let architecture = if transformer {
-                Architecture::transformer(3)
-            } else {
-                Architecture::Ffn
-            };
-            let tying = [Tying::Single, Tying::Loop { t }, Tying::Untied { t }][method];
-            start(&architecture, outputs, tying, seed)
-        },
+    let sizes = (1usize..4, 0usize..3, 1usize..5);
+    (
+        any::<bool>(),
+        any_form(),
+        any_activation(),
+        sizes,
+        any::<u64>(),
     )
+        .prop_map(
+            |(transformer, form, activation, (outputs, method, t), seed)| {
+                let tying = [Tying::Single, Tying::Loop { t }, Tying::Untied { t }][method];
+                if transformer {
+                    start(&Architecture::transformer(3), outputs, tying, seed)
+                } else {
+                    ffn_start(form, activation, outputs, tying, seed)
+                }
+            },
+        )
 }
 
 proptest! {
@@ -57,9 +91,11 @@ proptest! {
     }
 
     #[test]
-    fn deepening_preserves_the_function(t in 1usize..4, more in 0usize..4, seed: u64) {
+    fn deepening_preserves_the_function(
+        form in any_form(), activation in any_activation(), t in 1usize..4, more in 0usize..4, seed: u64,
+    ) {
         for tying in [Tying::Single, Tying::Untied { t }] {
-            let p = start(&Architecture::Ffn, 2, tying, seed);
+            let p = ffn_start(form, activation, 2, tying, seed);
             let deep = deepen(&p, t + more, Stream::new(seed)).unwrap();
             prop_assert_eq!(deep.network().tying(), Tying::Untied { t: t + more });
             prop_assert_eq!(distance(&p, &deep), 0.0);
@@ -67,14 +103,18 @@ proptest! {
     }
 
     #[test]
-    fn iterating_preserves_constant_increments(t in 1usize..9, t_new in 1usize..40, seed: u64) {
+    fn iterating_preserves_constant_increments(
+        form in any_form(), activation in any_activation(), t in 1usize..9, t_new in 1usize..40, seed: u64,
+    ) {
         for tying in [Tying::Single, Tying::Loop { t }] {
-            let mut values = start(&Architecture::Ffn, 1, tying, seed).into_values();
-            let network = Network::ffn(3, 1, 4, 5, tying).unwrap();
+            let p = ffn_start(form, activation, 1, tying, seed);
+            let (network, mut values) = (p.network().clone(), p.into_values());
             let layout = network.layout();
-            // Without W1 an update adds W2 ReLU(b1) + b2, whatever the state.
+            // Without W1 an update adds W2 s(b1) + b2, whatever the state.
             values[layout.get("block.0.w1").unwrap().range()].fill(0.0);
-            values[layout.get("block.0.b2").unwrap().range()].fill(0.25);
+            if let Some(b2) = layout.get("block.0.b2") {
+                values[b2.range()].fill(0.25);
+            }
             let p = Parameters::new(network, values).unwrap();
             let other = iterate(&p, t_new).unwrap();
             prop_assert_eq!(other.network().tying(), Tying::Loop { t: t_new });
@@ -192,6 +232,18 @@ fn impossible_growth_is_refused() {
     assert_eq!(deepen(&looped, 3, stream), Err(GrowthError::DeepenLoop));
     assert_eq!(iterate(&untied, 3), Err(GrowthError::IterateUntied));
     assert!(matches!(iterate(&looped, 0), Err(GrowthError::Shape(_))));
+    let affine = fresh(&Network::affine(3, 1, 2).unwrap(), 1.0, stream);
+    assert_eq!(widen(&affine, 0, stream).as_ref(), Ok(&affine));
+    for grown in [
+        widen(&affine, 1, stream),
+        deepen(&affine, 2, stream),
+        iterate(&affine, 2),
+    ] {
+        assert!(matches!(
+            grown,
+            Err(GrowthError::Shape(ShapeError::Form { .. }))
+        ));
+    }
     let good = Normalisation { mean: 0.0, sd: 1.0 };
     for (mean, sd) in [
         (f64::NAN, 1.0),
