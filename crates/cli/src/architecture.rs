@@ -47,6 +47,11 @@ impl TokensArgument {
 }
 
 impl ArchitectureArguments {
+    /// Whether the residual FFN alone is asked for, without tokens.
+    pub(crate) fn is_ffn(&self) -> bool {
+        self.arch == "ffn" && self.tokens.tokens.is_none()
+    }
+
     /// The methods of every architecture that is asked for. A shape that is fixed must be meant for
     /// one of them.
     pub(crate) fn families(&self, methods: &[Method], protocol: &Protocol) -> Result<Vec<Family>> {

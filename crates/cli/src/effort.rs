@@ -4,6 +4,7 @@ use crate::commands::compare::Shape;
 use crate::data::updates;
 use anyhow::Result;
 use clap::Args;
+use loopfit_search::estimate;
 use loopfit_search::fit::{QUICK, STANDARD, STRONG};
 use loopfit_search::protocol::Protocol;
 use std::path::PathBuf;
@@ -14,8 +15,7 @@ use std::time::Duration;
 /// Effort and protocol of a search.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SearchArguments {
-    /// How long to search: quick (24 000 updates for each method), standard (96 000), strong
-    /// (400 000), or a number of updates.
+    /// How long to look: quick, standard, strong, or a number of updates of a stochastic search.
     #[arg(long, value_name = "EFFORT", default_value = "standard")]
     effort: Effort,
     /// Updates of each method, over all its starts; the same as --effort N.
@@ -35,7 +35,35 @@ pub(crate) struct SearchArguments {
 impl SearchArguments {
     /// Updates of each method.
     pub(crate) fn updates(&self) -> usize {
-        self.updates.unwrap_or(self.effort.0)
+        self.updates.unwrap_or(match self.effort {
+            Effort::Quick => QUICK,
+            Effort::Standard => STANDARD,
+            Effort::Strong => STRONG,
+            Effort::Updates(updates) => updates,
+        })
+    }
+
+    /// The work of each method of an estimate.
+    pub(crate) fn work(&self) -> f64 {
+        match self.effort {
+            Effort::Quick => estimate::QUICK,
+            Effort::Strong => estimate::STRONG,
+            Effort::Standard | Effort::Updates(_) => estimate::STANDARD,
+        }
+    }
+
+    /// The option that asks for a stochastic search, if there is one: updates, shapes and protocols are its own.
+    pub(crate) fn searches(&self) -> Option<&'static str> {
+        let given = [
+            (self.protocol.is_some(), "--protocol"),
+            (!self.shape.is_empty(), "--shape"),
+            (self.updates.is_some(), "--updates"),
+            (matches!(self.effort, Effort::Updates(_)), "--effort N"),
+        ];
+        given
+            .into_iter()
+            .find(|(given, _)| *given)
+            .map(|(_, option)| option)
     }
 
     /// The protocol with what the other options fix.
@@ -52,20 +80,25 @@ impl SearchArguments {
     }
 }
 
-/// A number of updates, by name or by number.
+/// How long to look, by name or by number.
 #[derive(Clone, Copy, Debug)]
-struct Effort(usize);
+enum Effort {
+    Quick,
+    Standard,
+    Strong,
+    Updates(usize),
+}
 
 impl FromStr for Effort {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "quick" => Ok(Self(QUICK)),
-            "standard" => Ok(Self(STANDARD)),
-            "strong" => Ok(Self(STRONG)),
+            "quick" => Ok(Self::Quick),
+            "standard" => Ok(Self::Standard),
+            "strong" => Ok(Self::Strong),
             _ => updates(text.strip_suffix("-updates").unwrap_or(text))
-                .map(Self)
+                .map(Self::Updates)
                 .map_err(|why| {
                     format!("use quick, standard, strong or a number of updates: {why}")
                 }),

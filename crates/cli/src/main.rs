@@ -4,6 +4,7 @@ mod architecture;
 mod commands;
 mod data;
 mod effort;
+mod estimating;
 mod exit;
 mod interrupt;
 mod iterations;

@@ -6,7 +6,7 @@ use loopfit_report::number::{Exponent, integer, value};
 use loopfit_study::progress::Progress;
 use loopfit_study::{Store, status};
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Time between lines where there is no terminal for a bar.
@@ -29,6 +29,24 @@ pub(crate) fn with_bar<T>(
         bar.set_style(style);
     }
     watched(&bar, |bar| bar.set_position(control.updates()), work)
+}
+
+/// Runs `work` beside a bar that follows which part of it is done, as `work` tells.
+pub(crate) fn with_percent<T>(quiet: bool, work: impl FnOnce(&(dyn Fn(f64) + Sync)) -> T) -> T {
+    const WHOLE: f64 = 1e6;
+    let done = AtomicU64::new(0);
+    let advance = |part: f64| {
+        done.fetch_add((part * WHOLE) as u64, Ordering::Relaxed);
+    };
+    if quiet || !std::io::stderr().is_terminal() {
+        return work(&advance);
+    }
+    let bar = ProgressBar::new(WHOLE as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3}%  {elapsed} so far") {
+        bar.set_style(style);
+    }
+    let show = |bar: &ProgressBar| bar.set_position(done.load(Ordering::Relaxed));
+    watched(&bar, show, || work(&advance))
 }
 
 /// Runs the fits of a study beside a bar: fits done and to do, speed, time left and what the

@@ -196,6 +196,44 @@ impl Splitter {
         Ok((kept, out))
     }
 
+    /// Deals the groups that `rows` belong to out to `k` folds (or as many as there are groups), stratum by
+    /// stratum: for each fold the positions in `rows` of those that it holds.
+    pub fn folds(
+        &self,
+        rows: &[usize],
+        k: usize,
+        stream: Stream,
+    ) -> Result<Vec<Vec<usize>>, SplitError> {
+        let mut present = vec![false; self.groups.count()];
+        for row in rows {
+            present[self.groups.of_row(*row)] = true;
+        }
+        let mut members = vec![Vec::new(); self.strata];
+        for group in (0..present.len()).filter(|group| present[*group]) {
+            members[self.stratum[group]].push(group);
+        }
+        let groups = members.iter().map(Vec::len).sum();
+        let k = k.min(groups);
+        if k < 2 {
+            return Err(SplitError::TooFewGroups { groups });
+        }
+        let mut fold = vec![0; present.len()];
+        let mut next = 0;
+        for (stratum, members) in members.iter().enumerate() {
+            let mut order = vec![0; members.len()];
+            stream.nth(stratum as u64).permute(&mut order);
+            for i in order {
+                fold[members[i as usize]] = next % k;
+                next += 1;
+            }
+        }
+        let mut folds = vec![Vec::new(); k];
+        for (position, row) in rows.iter().enumerate() {
+            folds[fold[self.groups.of_row(*row)]].push(position);
+        }
+        Ok(folds)
+    }
+
     /// Holds out a share of all groups: `(kept, held)` rows.
     pub fn holdout(
         &self,

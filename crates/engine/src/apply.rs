@@ -157,20 +157,25 @@ impl FittedModel {
             self.preprocessing.features(&table, &rows)?.x
         };
         let outputs = self.outputs(&x)?;
-        let original = |f: &f64| self.preprocessing.to_original(*f);
-        Ok(outputs.iter().map(original).collect())
+        Ok(outputs.iter().map(|f| self.response(*f)).collect())
+    }
+
+    /// An output on the scale of the target column, held to the range seen if the model says so.
+    fn response(&self, f: f64) -> f64 {
+        let y = self.preprocessing.to_original(f);
+        match (&self.assessment, self.preprocessing.target_range()) {
+            (Some(assessment), Some(range)) if assessment.clip => range.clamp(y),
+            _ => y,
+        }
     }
 
     /// What outputs say; of an energy model, `constant` below the index is the log density, and
     /// rows outside its support have none.
     fn predictions(&self, outputs: &[f64], constant: f64, outside: &[usize]) -> Predictions {
         match self.likelihood {
-            Likelihood::Gaussian(_) | Likelihood::Laplace(_) => Predictions::Responses(
-                outputs
-                    .iter()
-                    .map(|f| self.preprocessing.to_original(*f))
-                    .collect(),
-            ),
+            Likelihood::Gaussian(_) | Likelihood::Laplace(_) => {
+                Predictions::Responses(outputs.iter().map(|f| self.response(*f)).collect())
+            }
             Likelihood::Bernoulli(_) => {
                 self.probabilities(outputs, |f| vec![sigmoid(-f[0]), sigmoid(f[0])])
             }
@@ -240,7 +245,7 @@ impl FittedModel {
                 let residuals: Vec<f64> = outputs
                     .iter()
                     .zip(&y)
-                    .map(|(f, y)| original(f) - y)
+                    .map(|(f, y)| self.response(*f) - y)
                     .collect();
                 let squares: Vec<f64> = residuals.iter().map(|r| r * r).collect();
                 let absolute: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();

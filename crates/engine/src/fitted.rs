@@ -23,6 +23,73 @@ pub struct FittedModel {
     pub preprocessing: Preprocessing,
     /// Where the model came from.
     pub provenance: Provenance,
+    /// What is known of its error; nothing of models from a search or a construction.
+    pub assessment: Option<Assessment>,
+}
+
+/// What is known of a model's error, and what follows for its predictions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assessment {
+    /// Rows that the coefficients were fitted to.
+    pub rows: usize,
+    /// How the model was selected: `5-fold cross-validation`, `one split`.
+    pub selected_by: String,
+    /// Rows that it was selected on.
+    pub selection_rows: usize,
+    /// What `error` and `test_error` are.
+    pub metric: String,
+    /// Estimated error on new rows, from rows that each fit had not seen, allowing for the selection.
+    pub error: f64,
+    /// Error on test rows of the same choice, fitted without them.
+    pub test_error: Option<f64>,
+    /// Those test rows.
+    pub test_rows: usize,
+    /// Whether predictions are held to the range of the training targets.
+    pub clip: bool,
+    /// Absolute residuals of a regression on rows that the fits had not seen, in the target's units, ascending; thinned to
+    /// at most [`Assessment::RESIDUALS`], each the largest of its share.
+    pub residuals: Vec<f64>,
+}
+
+impl Assessment {
+    /// Most residuals that a file keeps.
+    pub const RESIDUALS: usize = 400;
+
+    /// Thins absolute residuals.
+    pub fn thinned(mut residuals: Vec<f64>) -> Vec<f64> {
+        residuals.sort_by(f64::total_cmp);
+        let (n, kept) = (residuals.len(), residuals.len().min(Self::RESIDUALS));
+        (1..=kept).map(|i| residuals[i * n / kept - 1]).collect()
+    }
+
+    /// Half the width of an interval around a prediction that covers new targets with this probability; none if there are too few
+    /// residuals for it.
+    ///
+    /// # Formula
+    /// The `ceil((m + 1) level)`-th smallest of `m` residuals.
+    ///
+    /// # Reference
+    /// Vovk, "Cross-conformal predictors", 2015: the residuals of all folds together.
+    pub fn half_width(&self, level: f64) -> Option<f64> {
+        let m = self.residuals.len();
+        let rank = ((m as f64 + 1.0) * level).ceil() as usize;
+        self.residuals.get(rank.checked_sub(1)?).copied()
+    }
+
+    fn wrong(&self) -> Option<&'static str> {
+        let residuals = &self.residuals;
+        let good = |v: &f64| v.is_finite() && *v >= 0.0;
+        if !residuals.iter().all(good) || !residuals.is_sorted() {
+            Some("its residuals are not ascending numbers")
+        } else if residuals.len() > Self::RESIDUALS {
+            Some("it has more residuals than a model keeps")
+        } else if !self.error.is_finite() {
+            Some("its estimated error is not a number")
+        } else {
+            None
+        }
+    }
 }
 
 /// Where a model came from.
@@ -89,6 +156,9 @@ impl FittedModel {
         extra.insert("likelihood".into(), json!(self.likelihood));
         extra.insert("preprocessing".into(), json!(self.preprocessing));
         extra.insert("provenance".into(), json!(self.provenance));
+        if let Some(assessment) = &self.assessment {
+            extra.insert("assessment".into(), json!(assessment));
+        }
         ModelFile {
             parameters: self.parameters.clone(),
             bounds: self.bounds,
@@ -109,6 +179,10 @@ impl FittedModel {
             likelihood: section(&file, &mut extra, "likelihood")?,
             preprocessing: section(&file, &mut extra, "preprocessing")?,
             provenance: section(&file, &mut extra, "provenance")?,
+            assessment: match extra.contains_key("assessment") {
+                true => Some(section(&file, &mut extra, "assessment")?),
+                false => None,
+            },
             parameters,
             bounds,
         };
@@ -190,6 +264,8 @@ fn contradiction(model: &FittedModel) -> Option<String> {
             "it names {} classes, its task has {classes}",
             preprocessing.class_names().len()
         ))
+    } else if let Some(why) = model.assessment.as_ref().and_then(Assessment::wrong) {
+        Some(why.to_string())
     } else if matches!(likelihood, Likelihood::Energy(e) if e.d() != network.d()) {
         Some("its likelihood has another dimension than its network".to_string())
     } else if task == Task::Density && !preprocessing.inputs().iter().all(in_cube) {

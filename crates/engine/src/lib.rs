@@ -41,7 +41,7 @@ mod transformer;
 
 pub use apply::{ApplyError, IterationPredictions, Predictions, Score};
 pub use fit::{FitOutcome, Stop};
-pub use fitted::{FittedModel, ModelError, Provenance};
+pub use fitted::{Assessment, FittedModel, ModelError, Provenance};
 pub use flops::{flops_per_gradient, flops_per_update};
 pub use gradient::{bytes_in_flight, gradient};
 pub use predict::{Predictor, Step};

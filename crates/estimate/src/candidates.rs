@@ -7,8 +7,38 @@ use loopfit_numerics::stream::Stream;
 const LOOP_ITERATIONS: [usize; 3] = [2, 4, 8];
 /// Numbers of separate blocks.
 const UNTIED_ITERATIONS: [usize; 2] = [2, 3];
-/// State dimensions, beside that of the inputs.
+/// State dimensions that begin as combinations of the inputs, beside as many as there are inputs.
 const STATES: [usize; 4] = [1, 2, 3, 5];
+/// Parts of the inputs that a network may read, the most important ones.
+const PARTS: [f64; 5] = [0.7, 0.5, 0.3, 0.2, 0.1];
+/// Affine functions that are cross-validated at most.
+const LINEAR: usize = 16;
+
+/// A network that reads the most important inputs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Candidate {
+    /// The network, as if there were no other inputs.
+    pub(crate) network: Network,
+    /// What distinguishes it: inputs, form, width, iterations, activation.
+    traits: [usize; 5],
+}
+
+impl Candidate {
+    /// How many inputs it reads.
+    pub(crate) fn inputs(&self) -> usize {
+        self.network.d()
+    }
+
+    /// Whether it differs from another in one respect.
+    pub(crate) fn is_neighbour(&self, other: &Self) -> bool {
+        let differ = self
+            .traits
+            .iter()
+            .zip(&other.traits)
+            .filter(|(a, b)| a != b);
+        differ.count() == 1
+    }
+}
 
 /// What is enumerated.
 #[derive(Clone, Debug)]
@@ -17,13 +47,13 @@ pub(crate) struct Space {
     pub(crate) d: usize,
     pub(crate) outputs: usize,
     pub(crate) activations: Vec<Activation>,
-    /// Whether the count is that of the paper's form.
+    /// Whether the count is that of the paper's form, which reads all inputs.
     pub(crate) paper: bool,
 }
 
 impl Space {
     /// What a network counts under the cap.
-    pub(crate) fn count(&self, network: &Network) -> usize {
+    fn count(&self, network: &Network) -> usize {
         if self.paper {
             network.to_paper().count()
         } else {
@@ -31,94 +61,142 @@ impl Space {
         }
     }
 
-    fn fits(&self, network: &Network) -> bool {
-        self.count(network) <= self.budget
+    /// How many inputs candidates read: all, and parts of them.
+    pub(crate) fn inputs(&self) -> Vec<usize> {
+        let d = self.d;
+        let mut inputs = vec![d];
+        if !self.paper {
+            // As many as an affine function can use under the cap.
+            let affine = (self.budget / self.outputs).saturating_sub(1);
+            let parts = PARTS.map(|part| (part * d as f64).round() as usize);
+            inputs.extend(
+                parts
+                    .into_iter()
+                    .chain([affine])
+                    .filter(|k| (1..d).contains(k)),
+            );
+        }
+        inputs.sort_unstable();
+        inputs.dedup();
+        inputs
     }
 
-    /// Affine functions: of all inputs, or of few combinations of them where several outputs share them.
-    pub(crate) fn linear(&self) -> Vec<Network> {
-        let ranks = (1..self.outputs.min(self.d)).chain([self.d]);
-        let networks = ranks.filter_map(|rank| Network::affine(self.d, self.outputs, rank).ok());
-        let fitting = networks.filter(|network| self.fits(network));
-        fitting.collect()
+    /// Affine functions: of all or the most important inputs, or of few combinations of them where several outputs share
+    /// them; those with the most numbers if there are many.
+    pub(crate) fn linear(&self) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        for k in self.inputs() {
+            let ranks = (1..self.outputs.min(k)).chain([k]);
+            for rank in ranks {
+                let Ok(network) = Network::affine(k, self.outputs, rank) else {
+                    continue;
+                };
+                if self.count(&network) <= self.budget {
+                    let traits = [k, rank, 0, 0, 0];
+                    candidates.push(Candidate { network, traits });
+                }
+            }
+        }
+        candidates.sort_by_key(|c| std::cmp::Reverse((c.network.count(), c.inputs())));
+        candidates.truncate(LINEAR);
+        candidates
     }
 
-    /// The networks of a method: for each state dimension, form and iteration count that fit, the widest and
-    /// narrower ones.
-    pub(crate) fn networks(&self, method: Method) -> Vec<Network> {
-        let (d, c) = (self.d, self.outputs);
-        let mut states: Vec<usize> = STATES.into_iter().filter(|q| *q < d).collect();
-        states.push(d);
+    /// The networks of a method: for each number of inputs, state dimension, form and iteration count that fit, the widest
+    /// and narrower ones.
+    pub(crate) fn networks(&self, method: Method) -> Vec<Candidate> {
+        let c = self.outputs;
         let tyings: Vec<Tying> = match method {
             Method::Single => vec![Tying::Single],
             Method::Loop => LOOP_ITERATIONS.map(|t| Tying::Loop { t }).to_vec(),
             Method::Untied => UNTIED_ITERATIONS.map(|t| Tying::Untied { t }).to_vec(),
         };
-        let mut networks = Vec::new();
-        for tying in tyings {
-            let mut forms: Vec<(usize, Form)> = Vec::new();
-            let carried = |p: usize, extra: usize| (p + extra, Form::Carried { extra });
-            match method {
-                Method::Single => forms.extend(states.iter().map(|p| carried(*p, c))),
-                _ => {
-                    let own = states.iter().copied().chain([d + 1, d + 2]);
-                    forms.extend(own.map(|q| (q, Form::Canonical)));
-                    for p in &states {
-                        forms.extend([c, c + 1].map(|extra| carried(*p, extra)));
-                    }
+        let mut candidates = Vec::new();
+        for k in self.inputs() {
+            let states: Vec<usize> = STATES.into_iter().filter(|q| *q < k).chain([k]).collect();
+            // The form's place in the list, which is the same for every number of inputs.
+            let mut forms: Vec<(usize, usize, Form)> = Vec::new();
+            let place = |p: usize| {
+                STATES
+                    .iter()
+                    .position(|q| *q == p && p < k)
+                    .unwrap_or(STATES.len())
+            };
+            for p in &states {
+                let extra = |extra: usize| {
+                    (
+                        10 * (1 + extra - c) + place(*p),
+                        p + extra,
+                        Form::Carried { extra },
+                    )
+                };
+                forms.push(extra(c));
+                if method != Method::Single {
+                    forms.push(extra(c + 1));
+                    forms.push((place(*p), *p, Form::Canonical));
                 }
             }
-            for (q, form) in forms {
-                for r in self.widths(q, form, tying) {
-                    for activation in &self.activations {
-                        networks.extend(self.network(q, r, form, tying, *activation));
+            if method != Method::Single {
+                forms.extend([1, 2].map(|more| (5 + more, k + more, Form::Canonical)));
+            }
+            for tying in &tyings {
+                for (place, q, form) in &forms {
+                    for (width, r) in self.widths(k, *q, *form, *tying).into_iter().enumerate() {
+                        for (unit, activation) in self.activations.iter().enumerate() {
+                            let network = self.network(k, *q, r, *form, *tying, *activation);
+                            let traits = [k, *place, width, tying.iterations(), unit];
+                            candidates.extend(network.map(|network| Candidate { network, traits }));
+                        }
                     }
                 }
             }
         }
-        networks
+        candidates
     }
 
     fn network(
         &self,
+        k: usize,
         q: usize,
         r: usize,
         form: Form,
         tying: Tying,
         activation: Activation,
     ) -> Option<Network> {
-        Network::ffn(self.d, self.outputs, q, r, tying)
+        Network::ffn(k, self.outputs, q, r, tying)
             .and_then(|network| network.with_activation(activation))
             .and_then(|network| network.with_form(form))
             .ok()
-            .filter(|network| self.fits(network))
+            .filter(|network| self.count(network) <= self.budget)
     }
 
     /// The largest width under the cap, half and a quarter of it.
-    fn widths(&self, q: usize, form: Form, tying: Tying) -> Vec<usize> {
-        let fits = |r: usize| self.network(q, r, form, tying, Activation::Relu).is_some();
+    fn widths(&self, k: usize, q: usize, form: Form, tying: Tying) -> Vec<usize> {
+        let fits = |r: usize| {
+            self.network(k, q, r, form, tying, Activation::Relu)
+                .is_some()
+        };
         let mut largest = 0;
         while fits(largest + 1) {
             largest += 1;
         }
         let mut widths = vec![largest, largest / 2, largest / 4];
-        if matches!(tying, Tying::Loop { .. } | Tying::Untied { .. }) {
-            widths.pop();
-        }
         widths.retain(|r| *r > 0);
         widths.dedup();
         widths
     }
 }
 
-/// At most `count` of the networks, at random, in their order.
-pub(crate) fn thinned(networks: Vec<Network>, count: usize, stream: Stream) -> Vec<Network> {
-    if networks.len() <= count {
-        return networks;
+/// At most `count` of the candidates, at random, in their order.
+pub(crate) fn thinned(candidates: &[Candidate], count: usize, stream: Stream) -> Vec<Candidate> {
+    if candidates.len() <= count {
+        return candidates.to_vec();
     }
-    let mut order = vec![0u32; networks.len()];
+    let mut order = vec![0u32; candidates.len()];
     stream.permute(&mut order);
     let mut kept = order[..count].to_vec();
     kept.sort_unstable();
-    kept.into_iter().map(|i| networks[i as usize].clone()).collect()
+    kept.into_iter()
+        .map(|i| candidates[i as usize].clone())
+        .collect()
 }

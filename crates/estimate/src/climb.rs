@@ -8,8 +8,8 @@ use loopfit_numerics::cholesky::Cholesky;
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
 
-/// Bounds of a prior precision: below the first, separable classes drive coefficients to infinity.
-const PRECISION: [f64; 2] = [1e-3, 1e5];
+/// Largest prior precision.
+const LARGEST_PRECISION: f64 = 1e5;
 /// Prior precision of coefficients that are not penalised: enough to keep the matrix regular.
 const FREE_PRECISION: f64 = 1e-6;
 /// Damping at the start, relative to the matrix's diagonal.
@@ -107,7 +107,12 @@ impl<'a> Climb<'a> {
 
     /// Up to `steps` steps, with a look at the evidence after every `every`th; fewer if the objective
     /// stops falling. Whether it did.
-    pub(crate) fn run(&mut self, steps: usize, every: Option<usize>, stop: &(dyn Fn() -> bool + Sync)) -> bool {
+    pub(crate) fn run(
+        &mut self,
+        steps: usize,
+        every: Option<usize>,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> bool {
         let mut still = 0;
         for step in 0..steps {
             if stop() {
@@ -137,7 +142,11 @@ impl<'a> Climb<'a> {
     fn step(&mut self) -> bool {
         let p = self.theta.len();
         let penalties = self.prior.penalties(self.multiplier);
-        let Curvature { loss, gradient, matrix } = &self.curvature;
+        let Curvature {
+            loss,
+            gradient,
+            matrix,
+        } = &self.curvature;
         let value = loss + penalty(&penalties, &self.theta);
         let gradient: Vec<f64> = (0..p)
             .map(|i| penalties[i].mul_add(self.theta[i], gradient[i]))
@@ -189,8 +198,8 @@ impl<'a> Climb<'a> {
         false
     }
 
-    /// Sets the strengths of the prior by the evidence; the largest relative change.
-    pub(crate) fn weigh(&mut self) -> f64 {
+    /// The diagonal of `A^-1` and `log det A`.
+    fn inverse(&self) -> Option<(Vec<f64>, f64)> {
         let p = self.theta.len();
         let prior = &self.prior;
         let mut a = self.curvature.matrix.clone();
@@ -202,12 +211,27 @@ impl<'a> Climb<'a> {
             };
         }
         let mut cholesky = Cholesky::new(p, self.objective.level());
-        if !cholesky.factor(&a, 0.0) {
+        cholesky
+            .factor(&a, 0.0)
+            .then(|| cholesky.inverse_diagonal())
+    }
+
+    /// The posterior variance of each coefficient, by Laplace's approximation.
+    pub(crate) fn variances(&self) -> Option<Vec<f64>> {
+        self.inverse().map(|(diagonal, _)| diagonal)
+    }
+
+    /// Sets the strengths of the prior by the evidence; the largest relative change.
+    pub(crate) fn weigh(&mut self) -> f64 {
+        let p = self.theta.len();
+        let Some((inverse, log_det)) = self.inverse() else {
             return 0.0;
-        }
-        let (inverse, log_det) = cholesky.inverse_diagonal();
+        };
+        let prior = &self.prior;
+        let least = self.objective.rows.kind.least_precision();
         let groups = prior.alpha.len();
-        let (mut size, mut trace, mut square) = (vec![0.0; groups], vec![0.0; groups], vec![0.0; groups]);
+        let (mut size, mut trace, mut square) =
+            (vec![0.0; groups], vec![0.0; groups], vec![0.0; groups]);
         let mut free = 0.0;
         for i in 0..p {
             match prior.group[i] {
@@ -225,7 +249,7 @@ impl<'a> Climb<'a> {
             let own = (size[g] - prior.alpha[g] * trace[g]).clamp(0.0, size[g]);
             gamma += own;
             // A group that the rows say nothing about: keep its prior proper.
-            alpha[g] = ((own + 1e-3) / (square[g] + 1e-9)).clamp(PRECISION[0], PRECISION[1]);
+            alpha[g] = ((own + 1e-3) / (square[g] + 1e-9)).clamp(least, LARGEST_PRECISION);
         }
         let n = self.objective.rows.n as f64;
         let loss = self.curvature.loss.max(1e-12 * n);
@@ -235,14 +259,18 @@ impl<'a> Climb<'a> {
             Kind::Laplace => freedom / loss,
             _ => 1.0,
         };
-        let changes = alpha.iter().zip(&prior.alpha).map(|(new, old)| (new / old - 1.0).abs());
+        let changes = alpha
+            .iter()
+            .zip(&prior.alpha)
+            .map(|(new, old)| (new / old - 1.0).abs());
         let change = changes.fold((beta / prior.beta - 1.0).abs(), f64::max);
         let n_log_beta = match self.objective.rows.kind {
             Kind::Gaussian => 0.5 * n * libm::log(prior.beta),
             Kind::Laplace => n * libm::log(prior.beta),
             _ => 0.0,
         };
-        self.surprise = prior.beta * self.curvature.loss - n_log_beta + 0.5 * log_det
+        self.surprise = prior.beta * self.curvature.loss - n_log_beta
+            + 0.5 * log_det
             + (0..groups)
                 .map(|g| 0.5 * (prior.alpha[g] * square[g] - size[g] * libm::log(prior.alpha[g])))
                 .sum::<f64>();

@@ -50,9 +50,15 @@ impl<'a> Objective<'a> {
     pub(crate) fn curvature(&self, theta: &[f64]) -> Curvature {
         let wide = self.level.name() == "avx512";
         if wide {
-            self.level.run(Squares::<4> { objective: self, theta })
+            self.level.run(Squares::<4> {
+                objective: self,
+                theta,
+            })
         } else {
-            self.level.run(Squares::<2> { objective: self, theta })
+            self.level.run(Squares::<2> {
+                objective: self,
+                theta,
+            })
         }
     }
 
@@ -228,29 +234,84 @@ mod speed {
     #[ignore]
     fn speed() {
         for (n, d, q, r, tying, form, act) in [
-            (4000, 10, 11, 9, Tying::Single, Form::Carried { extra: 1 }, Activation::Tanh),
-            (4000, 10, 11, 9, Tying::Single, Form::Carried { extra: 1 }, Activation::Relu),
-            (4000, 10, 2, 20, Tying::Loop { t: 8 }, Form::Canonical, Activation::Sine),
-            (280, 10, 11, 4, Tying::Single, Form::Carried { extra: 1 }, Activation::Tanh),
+            (
+                4000,
+                10,
+                11,
+                9,
+                Tying::Single,
+                Form::Carried { extra: 1 },
+                Activation::Tanh,
+            ),
+            (
+                4000,
+                10,
+                11,
+                9,
+                Tying::Single,
+                Form::Carried { extra: 1 },
+                Activation::Relu,
+            ),
+            (
+                4000,
+                10,
+                2,
+                20,
+                Tying::Loop { t: 8 },
+                Form::Canonical,
+                Activation::Sine,
+            ),
+            (
+                280,
+                10,
+                11,
+                4,
+                Tying::Single,
+                Form::Carried { extra: 1 },
+                Activation::Tanh,
+            ),
         ] {
-            let x: Vec<f32> = (0..n * d).map(|i| Stream::new(1).normal(i as u64) as f32).collect();
-            let y: Vec<f32> = (0..n).map(|i| Stream::new(2).normal(i as u64) as f32).collect();
+            let x: Vec<f32> = (0..n * d)
+                .map(|i| Stream::new(1).normal(i as u64) as f32)
+                .collect();
+            let y: Vec<f32> = (0..n)
+                .map(|i| Stream::new(2).normal(i as u64) as f32)
+                .collect();
             let s = Samples::new(d, x, y).unwrap();
             let rows = Rows::new(&s, &(0..n).collect::<Vec<_>>(), Kind::Gaussian, 1);
-            let net = Network::ffn(d, 1, q, r, tying).unwrap().with_activation(act).unwrap().with_form(form).unwrap();
+            let net = Network::ffn(d, 1, q, r, tying)
+                .unwrap()
+                .with_activation(act)
+                .unwrap()
+                .with_form(form)
+                .unwrap();
             let tape = Tape::new(&net);
-            for level in Level::available() { if level.name()=="portable" {continue;}
-            let o = Objective::at_level(&tape, &rows, level);
-            let theta = crate::climb::start(&net, 1.0, Stream::new(3));
-            let reps = 20 * 4000 / n;
-            let t = std::time::Instant::now();
-            for _ in 0..reps { std::hint::black_box(o.curvature(&theta)); }
-            let a = t.elapsed().as_secs_f64() / reps as f64;
-            let t = std::time::Instant::now();
-            for _ in 0..reps { std::hint::black_box(o.loss(&theta)); }
-            let b = t.elapsed().as_secs_f64() / reps as f64;
-            let p = net.count() as f64;
-            eprintln!("{} {net} n={n}: curvature {:.3} ms ({:.2} G P^2/2 mac/s), loss {:.3} ms, work {}", level.name(), a * 1e3, n as f64 * p * p / 2.0 / a / 1e9, b * 1e3, tape.work());
+            for level in Level::available() {
+                if level.name() == "portable" {
+                    continue;
+                }
+                let o = Objective::at_level(&tape, &rows, level);
+                let theta = crate::climb::start(&net, 1.0, Stream::new(3));
+                let reps = 20 * 4000 / n;
+                let t = std::time::Instant::now();
+                for _ in 0..reps {
+                    std::hint::black_box(o.curvature(&theta));
+                }
+                let a = t.elapsed().as_secs_f64() / reps as f64;
+                let t = std::time::Instant::now();
+                for _ in 0..reps {
+                    std::hint::black_box(o.loss(&theta));
+                }
+                let b = t.elapsed().as_secs_f64() / reps as f64;
+                let p = net.count() as f64;
+                eprintln!(
+                    "{} {net} n={n}: curvature {:.3} ms ({:.2} G P^2/2 mac/s), loss {:.3} ms, work {}",
+                    level.name(),
+                    a * 1e3,
+                    n as f64 * p * p / 2.0 / a / 1e9,
+                    b * 1e3,
+                    tape.work()
+                );
             }
         }
     }

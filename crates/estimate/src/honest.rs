@@ -32,11 +32,23 @@ pub(crate) fn error(losses: &[&[f64]], stream: Stream) -> f64 {
             times[draws.below(i as u64, n as u64) as usize] += 1;
         }
         let inside = |losses: &&[f64]| -> f64 {
-            losses.iter().zip(&times).map(|(l, t)| l * f64::from(*t)).sum()
+            losses
+                .iter()
+                .zip(&times)
+                .map(|(l, t)| l * f64::from(*t))
+                .sum()
         };
-        let best = losses.iter().map(|l| (inside(l), l)).min_by(|a, b| a.0.total_cmp(&b.0));
+        let best = losses
+            .iter()
+            .map(|l| (inside(l), l))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
         let outside: Vec<f64> = match best {
-            Some((_, l)) => l.iter().zip(&times).filter(|(_, t)| **t == 0).map(|(l, _)| *l).collect(),
+            Some((_, l)) => l
+                .iter()
+                .zip(&times)
+                .filter(|(_, t)| **t == 0)
+                .map(|(l, _)| *l)
+                .collect(),
             None => Vec::new(),
         };
         if !outside.is_empty() {
@@ -56,12 +68,19 @@ mod tests {
     fn selection_by_luck_is_found_out() {
         let n = 200;
         let losses: Vec<Vec<f64>> = (0..40)
-            .map(|k| (0..n).map(|i| 2.0 * Stream::new(5).nth(k).uniform(i)).collect())
+            .map(|k| {
+                (0..n)
+                    .map(|i| 2.0 * Stream::new(5).nth(k).uniform(i))
+                    .collect()
+            })
             .collect();
         let all: Vec<&[f64]> = losses.iter().map(|l| &l[..]).collect();
         let smallest = losses.iter().map(|l| mean(l)).fold(f64::INFINITY, f64::min);
         let honest = error(&all, Stream::new(1));
-        assert!(smallest < 0.93 && (honest - 1.0).abs() < 0.04, "{smallest} {honest}");
+        assert!(
+            smallest < 0.93 && (honest - 1.0).abs() < 0.04,
+            "{smallest} {honest}"
+        );
         assert_eq!(error(&all[..1], Stream::new(1)), mean(&losses[0]));
     }
 }

@@ -4,7 +4,7 @@
 //!   starts, with penalties by evidence;
 //! - [`finish`]: the choice fitted to all rows;
 //!
-//! Inside: `candidates` enumerates networks under the cap, `rounds` spreads the work, `climb` fits one network to
+//! Inside: `candidates` enumerates networks under the cap, `ranking` says which inputs they read, `rounds` spreads the work, `climb` fits one network to
 //! convergence (Levenberg-Marquardt, strengths of the penalty by evidence) on the `curvature` of its loss, which
 //! `tape` computes eight `rows` at a time, and `honest` says how good the winner is.
 
@@ -13,6 +13,7 @@ mod climb;
 mod curvature;
 mod honest;
 mod octet;
+mod ranking;
 mod rounds;
 mod rows;
 mod select;

@@ -214,7 +214,12 @@ mod tests {
     fn each(x: f64) -> [f64; 4] {
         let o = Octet::splat(x);
         let (s, c) = o.sin_cos();
-        [o.exp().0[3], s.0[0], c.0[7], o.activate(Activation::Tanh).0.0[2]]
+        [
+            o.exp().0[3],
+            s.0[0],
+            c.0[7],
+            o.activate(Activation::Tanh).0.0[2],
+        ]
     }
 
     #[test]
@@ -227,7 +232,10 @@ mod tests {
             assert!((c - libm::cos(x)).abs() < 5e-16, "cos {x}");
             assert!((t - libm::tanh(x)).abs() < 4e-16, "tanh {x}");
         }
-        assert_eq!(Octet::splat(-1e9).exp().0[0], Octet::splat(-700.0).exp().0[0]);
+        assert_eq!(
+            Octet::splat(-1e9).exp().0[0],
+            Octet::splat(-700.0).exp().0[0]
+        );
         assert!(Octet::splat(f64::NAN).exp().0[0].is_nan());
     }
 

@@ -1,5 +1,6 @@
 //! How work is spread over candidates, rows, starts and steps.
 
+use crate::candidates::Candidate;
 use crate::tape::Tape;
 use loopfit_model::Network;
 
@@ -33,16 +34,29 @@ pub(crate) struct Rounds {
 
 impl Rounds {
     /// Rounds for candidates like these, fitted to `n` rows in each of `folds` folds.
-    pub(crate) fn new(networks: &[Network], n: usize, factors: usize, folds: usize, work: f64) -> Self {
-        let mean = networks.iter().map(|w| row_work(w, factors)).sum::<f64>() / networks.len().max(1) as f64;
+    pub(crate) fn new(
+        candidates: &[Candidate],
+        n: usize,
+        factors: usize,
+        folds: usize,
+        work: f64,
+    ) -> Self {
+        let total: f64 = candidates
+            .iter()
+            .map(|c| row_work(&c.network, factors))
+            .sum();
+        let mean = total / candidates.len().max(1) as f64;
         let screen_folds = folds.min(2);
-        let within = |value: f64, [least, most]: [usize; 2]| (value as usize).clamp(least, most.max(least));
+        let within =
+            |value: f64, [least, most]: [usize; 2]| (value as usize).clamp(least, most.max(least));
         // Rows first, then candidates.
-        let fits = |share: f64, steps: usize, rows: usize| share * work / (steps as f64 * mean * rows as f64);
+        let fits = |share: f64, steps: usize, rows: usize| {
+            share * work / (steps as f64 * mean * rows as f64)
+        };
         let affordable = fits(SHARES[0], STEPS[0] * screen_folds, 1);
-        let most = networks.len().min(SCREENED[1]);
+        let most = candidates.len().min(SCREENED[1]);
         let rows = within(affordable / most as f64, SCREENED_ROWS).min(n);
-        let screened = within(affordable / rows as f64, SCREENED).min(networks.len());
+        let screened = within(affordable / rows as f64, SCREENED).min(candidates.len());
         let second = within(fits(SHARES[1], STEPS[1] * folds, n), KEPT[0]).min(screened);
         let third_fits = fits(SHARES[2], STEPS[2] * folds, n);
         let third = within(third_fits / 2.0, KEPT[1]).min(second);

@@ -32,9 +32,12 @@ impl Kind {
         }
     }
 
-    /// Whether the likelihood has a noise level to estimate.
-    pub(crate) fn has_scale(self) -> bool {
-        matches!(self, Self::Gaussian | Self::Laplace)
+    /// Smallest prior precision: with less, separable classes drive coefficients to infinity.
+    pub(crate) fn least_precision(self) -> f64 {
+        match self {
+            Self::Gaussian | Self::Laplace => 1e-3,
+            Self::Bernoulli | Self::Multiclass => 1e-2,
+        }
     }
 }
 
@@ -67,7 +70,44 @@ impl Rows {
             y[octet].0[lane] = f64::from(samples.y()[*row]);
             weight[octet].0[lane] = 1.0;
         }
-        Self { n, d, outputs, kind, x, y, weight }
+        Self {
+            n,
+            d,
+            outputs,
+            kind,
+            x,
+            y,
+            weight,
+        }
+    }
+
+    /// The same rows with these inputs, in this order.
+    pub(crate) fn with_inputs(&self, inputs: &[usize]) -> Self {
+        let of_octet = |octet| inputs.iter().map(move |i| self.x(octet)[*i]);
+        Self {
+            d: inputs.len(),
+            x: (0..self.octets()).flat_map(of_octet).collect(),
+            y: self.y.clone(),
+            weight: self.weight.clone(),
+            ..*self
+        }
+    }
+
+    /// The same rows with these inputs, followed by their squares less one.
+    pub(crate) fn with_squares(&self, inputs: &[usize]) -> Self {
+        let mut rows = self.with_inputs(inputs);
+        let one = Octet::splat(1.0);
+        rows.x = rows
+            .x
+            .chunks(inputs.len())
+            .flat_map(|x| {
+                x.iter()
+                    .copied()
+                    .chain(x.iter().map(move |v| *v * *v - one))
+            })
+            .collect();
+        rows.d *= 2;
+        rows
     }
 
     /// The first `n` rows, in whole octets.
@@ -207,7 +247,11 @@ impl Rows {
                     for lane in 0..OCTET {
                         let p = residuals[k].0[lane];
                         let chosen = y.0[lane] as usize == k;
-                        residuals[k].0[lane] = if chosen { -weight.0[lane] / p.sqrt() } else { 0.0 };
+                        residuals[k].0[lane] = if chosen {
+                            -weight.0[lane] / p.sqrt()
+                        } else {
+                            0.0
+                        };
                     }
                 }
             }

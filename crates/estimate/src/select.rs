@@ -5,10 +5,11 @@
 //! that had seen the held-out rows would not be judged by them. Training goes to convergence under a
 //! penalty and never looks at held-out rows, so that there are no checkpoints to choose from.
 
-use crate::candidates::{Space, thinned};
+use crate::candidates::{Candidate, Space, thinned};
 use crate::climb::{Climb, Prior, start};
 use crate::curvature::Objective;
 use crate::honest;
+use crate::ranking::ranking;
 use crate::rounds::{FACTOR_STEPS, Rounds, STEPS};
 use crate::rows::{Kind, Rows};
 use crate::tape::Tape;
@@ -21,7 +22,7 @@ use loopfit_numerics::sum::mean;
 use rayon::prelude::*;
 
 /// Factors on the strengths that the evidence gives.
-const FACTORS: [f64; 5] = [0.1, 0.3, 1.0, 3.0, 10.0];
+const FACTORS: [f64; 6] = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
 /// Factors for affine functions, whose fits cost little.
 const LINEAR_FACTORS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
 /// Steps for an affine function: least squares need one, logistic regression a few, the evidence the rest.
@@ -34,6 +35,13 @@ const LOOK: usize = 5;
 const ROWS_OF_STARTS: usize = 16_384;
 /// Steps of the last fit, and of going on with more rows.
 const LAST_STEPS: [usize; 2] = [150, 25];
+
+/// Part of the first round's candidates that are taken at random; the others are neighbours of the best of these.
+const RANDOM: f64 = 0.6;
+/// How many of the best have neighbours.
+const PARENTS: usize = 6;
+/// Nobody asks to stop.
+const NEVER: &(dyn Fn() -> bool + Sync) = &|| false;
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -55,7 +63,7 @@ pub struct Request {
 /// A network with a penalty, and what cross-validation says of it.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// The network.
+    /// The network, as if there were no other inputs than the most important ones that it reads.
     pub network: Network,
     /// Factor on the strengths of the evidence.
     pub factor: f64,
@@ -125,9 +133,24 @@ impl std::fmt::Debug for Watch<'_> {
 pub struct Problem<'a> {
     d: usize,
     outputs: usize,
-    /// For each fold the rows that are fitted and those that are held out.
-    folds: Vec<(Rows, Rows)>,
+    /// For each fold the rows that are fitted and those that are held out, and its inputs by their importance in
+    /// the former.
+    folds: Vec<Fold>,
     watch: Watch<'a>,
+}
+
+#[derive(Debug)]
+struct Fold {
+    fitted: Rows,
+    held: Rows,
+    ranking: Vec<usize>,
+}
+
+/// The rows of all folds with some of their inputs.
+#[derive(Debug)]
+struct View {
+    fitted: Vec<Rows>,
+    held: Vec<Rows>,
 }
 
 /// A fit to some rows.
@@ -140,15 +163,25 @@ struct Fit {
 
 impl<'a> Problem<'a> {
     /// Rows of samples and the held-out rows of each fold; none for a density.
-    pub fn new(samples: &Samples, likelihood: Likelihood, folds: &[Vec<usize>], watch: Watch<'a>) -> Option<Self> {
+    pub fn new(
+        samples: &Samples,
+        likelihood: Likelihood,
+        folds: &[Vec<usize>],
+        watch: Watch<'a>,
+    ) -> Option<Self> {
         let kind = Kind::of(likelihood)?;
         let outputs = likelihood.outputs();
-        let folds = folds.iter().map(|held| {
+        let folds = folds.par_iter().map(|held| {
             let mut is_held = vec![false; samples.n()];
             held.iter().for_each(|row| is_held[*row] = true);
             let kept: Vec<usize> = (0..samples.n()).filter(|row| !is_held[*row]).collect();
             let rows = |of: &[usize]| Rows::new(samples, of, kind, outputs);
-            (rows(&kept), rows(held))
+            let fitted = rows(&kept);
+            Fold {
+                ranking: ranking(&fitted),
+                held: rows(held),
+                fitted,
+            }
         });
         Some(Self {
             d: samples.d(),
@@ -179,35 +212,80 @@ impl<'a> Problem<'a> {
         }
     }
 
+    /// All folds with the `k` most important of their inputs.
+    fn view(&self, k: usize) -> View {
+        let of = |rows: fn(&Fold) -> &Rows| {
+            let folds = self.folds.iter();
+            folds
+                .map(|fold| rows(fold).with_inputs(&fold.ranking[..k]))
+                .collect()
+        };
+        View {
+            fitted: of(|fold| &fold.fitted),
+            held: of(|fold| &fold.held),
+        }
+    }
+
     fn linear(&self, space: &Space, stream: Stream) -> Option<Chosen> {
-        let finalists = space
-            .linear()
-            .iter()
-            .flat_map(|network| self.cross_validate(network, 1, LINEAR_STEPS, &LINEAR_FACTORS, stream))
-            .collect();
-        best_of(finalists, stream)
+        let candidates = space.linear();
+        let finalists = candidates.iter().flat_map(|candidate| {
+            let view = self.view(candidate.inputs());
+            self.cross_validate(
+                &view,
+                &candidate.network,
+                1,
+                LINEAR_STEPS,
+                &LINEAR_FACTORS,
+                stream,
+            )
+        });
+        best_of(finalists.collect(), stream)
     }
 
     /// Candidates in three rounds; `part` is the part of the selection that this is.
-    fn race(&self, networks: Vec<Network>, work: f64, part: f64, stream: Stream) -> Option<Chosen> {
-        if networks.is_empty() {
+    fn race(
+        &self,
+        candidates: Vec<Candidate>,
+        work: f64,
+        part: f64,
+        stream: Stream,
+    ) -> Option<Chosen> {
+        if candidates.is_empty() {
             (self.watch.advance)(part);
             return None;
         }
-        let (n, factors) = (self.folds[0].0.n, self.folds[0].0.factors());
-        let rounds = Rounds::new(&networks, n, factors, self.folds.len(), work);
-        let networks = thinned(networks, rounds.candidates[0], stream.child("candidates"));
-        let mut networks = self.screen(networks, &rounds, part / 3.0, stream.child("first"));
-        networks.truncate(rounds.candidates[1]);
-        let again = |network: &Network, starts: usize, round: usize, factors: &[f64], part: f64, name: &str| {
-            let choices = self.cross_validate(network, starts, STEPS[round], factors, stream.child(name));
+        let first = &self.folds[0].fitted;
+        let rounds = Rounds::new(
+            &candidates,
+            first.n,
+            first.factors(),
+            self.folds.len(),
+            work,
+        );
+        let mut kept = self.screen(&candidates, &rounds, part / 3.0, stream.child("first"));
+        kept.truncate(rounds.candidates[1]);
+        let again = |network: &Network,
+                     starts: usize,
+                     round: usize,
+                     factors: &[f64],
+                     part: f64,
+                     name: &str| {
+            let view = self.view(network.d());
+            let choices = self.cross_validate(
+                &view,
+                network,
+                starts,
+                STEPS[round],
+                factors,
+                stream.child(name),
+            );
             (self.watch.advance)(part);
             choices
         };
-        let share = part / 3.0 / networks.len() as f64;
-        let mut second: Vec<Choice> = networks
+        let share = part / 3.0 / kept.len() as f64;
+        let mut second: Vec<Choice> = kept
             .iter()
-            .flat_map(|network| again(network, 1, 1, &[1.0], share, "second"))
+            .flat_map(|candidate| again(&candidate.network, 1, 1, &[1.0], share, "second"))
             .collect();
         sort(&mut second);
         second.truncate(rounds.candidates[2]);
@@ -219,34 +297,79 @@ impl<'a> Problem<'a> {
         best_of(third, stream)
     }
 
-    /// The first round: all candidates, the best first.
-    fn screen(&self, networks: Vec<Network>, rounds: &Rounds, part: f64, stream: Stream) -> Vec<Network> {
-        let few: Vec<Rows> = (0..rounds.folds).map(|fold| self.folds[fold].0.first(rounds.rows)).collect();
-        let jobs: Vec<(usize, usize)> = (0..networks.len())
+    /// The first round, the best first: candidates at random, then neighbours of the best of them.
+    fn screen(
+        &self,
+        candidates: &[Candidate],
+        rounds: &Rounds,
+        part: f64,
+        stream: Stream,
+    ) -> Vec<Candidate> {
+        let at_random = (RANDOM * rounds.candidates[0] as f64).ceil() as usize;
+        let tried = thinned(candidates, at_random, stream.child("candidates"));
+        let mut ranked = self.briefly(tried, rounds, RANDOM * part, stream.child("random"));
+        let left = rounds.candidates[0] - ranked.len();
+        let best: Vec<Candidate> = ranked
+            .iter()
+            .take(PARENTS)
+            .map(|(_, c)| c.clone())
+            .collect();
+        let is_new = |c: &&Candidate| {
+            best.iter().any(|parent| parent.is_neighbour(c))
+                && ranked.iter().all(|(_, known)| known != *c)
+        };
+        let near: Vec<Candidate> = candidates.iter().filter(is_new).cloned().collect();
+        let near = thinned(&near, left, stream.child("neighbours"));
+        ranked.extend(self.briefly(near, rounds, (1.0 - RANDOM) * part, stream.child("near")));
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        ranked.into_iter().map(|(_, candidate)| candidate).collect()
+    }
+
+    /// Candidates with their held-out losses after few steps on few rows, the best first.
+    fn briefly(
+        &self,
+        candidates: Vec<Candidate>,
+        rounds: &Rounds,
+        part: f64,
+        stream: Stream,
+    ) -> Vec<(f64, Candidate)> {
+        let jobs: Vec<(usize, usize)> = (0..candidates.len())
             .flat_map(|i| (0..rounds.folds).map(move |fold| (i, fold)))
             .collect();
-        let share = part / jobs.len() as f64;
+        let share = part / jobs.len().max(1) as f64;
         let losses: Vec<f64> = jobs
             .par_iter()
             .map(|(i, fold)| {
-                let of = stream.nth(*i as u64).nth(*fold as u64);
-                let fit = self.fit(&networks[*i], &few[*fold], STEPS[0], of);
+                let (network, fold_rows) = (&candidates[*i].network, &self.folds[*fold]);
+                let inputs = &fold_rows.ranking[..network.d()];
+                let few = fold_rows.fitted.first(rounds.rows).with_inputs(inputs);
+                let fit = self.fit(
+                    network,
+                    &few,
+                    STEPS[0],
+                    stream.nth(*i as u64).nth(*fold as u64),
+                );
                 (self.watch.advance)(share);
-                mean(&self.held(&networks[*i], *fold, &fit.theta).1)
+                mean(
+                    &self
+                        .held(network, &fold_rows.held.with_inputs(inputs), &fit.theta)
+                        .1,
+                )
             })
             .collect();
-        let mut order: Vec<(f64, Network)> = losses
+        let mut ranked: Vec<(f64, Candidate)> = losses
             .chunks(rounds.folds)
             .map(mean)
-            .zip(networks)
+            .zip(candidates)
             .collect();
-        order.sort_by(|a, b| a.0.total_cmp(&b.0));
-        order.into_iter().map(|(_, network)| network).collect()
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        ranked
     }
 
     /// Fits to all folds, each with the factors on its penalties: a choice for each factor.
     fn cross_validate(
         &self,
+        view: &View,
         network: &Network,
         starts: usize,
         steps: usize,
@@ -260,23 +383,30 @@ impl<'a> Problem<'a> {
             .par_iter()
             .map(|(fold, s)| {
                 let of = stream.nth(*fold as u64).nth(*s as u64);
-                self.fit(network, &self.folds[*fold].0, steps, of)
+                self.fit(network, &view.fitted[*fold], steps, of)
             })
             .collect();
         let held: Vec<Vec<(Vec<f64>, Vec<f64>)>> = (0..self.folds.len())
             .into_par_iter()
             .map(|fold| {
                 let best = least_surprising(&fits[fold * starts..][..starts]);
-                let thetas = self.with_factors(network, &self.folds[fold].0, best, factors);
-                thetas.iter().map(|theta| self.held(network, fold, theta)).collect()
+                let thetas = self.with_factors(network, &view.fitted[fold], best, factors);
+                let held = |theta: &Vec<f64>| self.held(network, &view.held[fold], theta);
+                thetas.iter().map(held).collect()
             })
             .collect();
         let choice = |(f, factor): (usize, &f64)| Choice {
             network: network.clone(),
             factor: *factor,
             starts,
-            losses: held.iter().flat_map(|fold| fold[f].1.iter().copied()).collect(),
-            outputs: held.iter().flat_map(|fold| fold[f].0.iter().copied()).collect(),
+            losses: held
+                .iter()
+                .flat_map(|fold| fold[f].1.iter().copied())
+                .collect(),
+            outputs: held
+                .iter()
+                .flat_map(|fold| fold[f].0.iter().copied())
+                .collect(),
         };
         factors.iter().enumerate().map(choice).collect()
     }
@@ -285,14 +415,25 @@ impl<'a> Problem<'a> {
         fit(network, rows, steps, stream, self.watch.stop)
     }
 
-    fn with_factors(&self, network: &Network, rows: &Rows, fit: &Fit, factors: &[f64]) -> Vec<Vec<f64>> {
+    fn with_factors(
+        &self,
+        network: &Network,
+        rows: &Rows,
+        fit: &Fit,
+        factors: &[f64],
+    ) -> Vec<Vec<f64>> {
         with_factors(network, rows, fit, factors, self.watch.stop)
     }
 
-    /// Outputs and losses of the rows that a fold holds out.
-    fn held(&self, network: &Network, fold: usize, theta: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    /// Outputs and losses of rows that a fold holds out; not a number once work is to stop, since the fit was
+    /// cut short.
+    fn held(&self, network: &Network, rows: &Rows, theta: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        if (self.watch.stop)() {
+            let nothing = |len: usize| vec![f64::NAN; len];
+            return (nothing(rows.n * self.outputs), nothing(rows.n));
+        }
         let tape = Tape::new(network);
-        Objective::new(&tape, &self.folds[fold].1).outputs(theta)
+        Objective::new(&tape, rows).outputs(theta)
     }
 }
 
@@ -308,9 +449,17 @@ pub fn finish(
     let kind = Kind::of(likelihood)?;
     let every: Vec<usize> = (0..samples.n()).collect();
     let all = Rows::new(samples, &every, kind, likelihood.outputs());
+    let mut inputs = ranking(&all);
+    inputs.truncate(choice.network.d());
+    let all = all.with_inputs(&inputs);
     let few = all.first(ROWS_OF_STARTS);
     let network = &choice.network;
-    let fits: Vec<Fit> = (0..choice.starts)
+    // Asked to stop, it still delivers: one start, to convergence.
+    let (starts, stop) = match stop() {
+        true => (1, NEVER),
+        false => (choice.starts, stop),
+    };
+    let fits: Vec<Fit> = (0..starts)
         .into_par_iter()
         .map(|s| fit(network, &few, LAST_STEPS[0], stream.nth(s as u64), stop))
         .collect();
@@ -329,16 +478,28 @@ pub fn finish(
     let mut thetas = with_factors(network, &all, &best, &[choice.factor], stop);
     let theta = thetas.pop()?;
     let rounded = theta.iter().map(|v| (*v as f32).clamp(-bound, bound));
-    Parameters::new(network.clone(), rounded.collect()).ok()
+    let network = network.clone().reading(samples.d(), inputs).ok()?;
+    Parameters::new(network, rounded.collect()).ok()
 }
 
 /// A fit from a random start, with the strengths of its penalty by the evidence.
-fn fit(network: &Network, rows: &Rows, steps: usize, stream: Stream, stop: &(dyn Fn() -> bool + Sync)) -> Fit {
+fn fit(
+    network: &Network,
+    rows: &Rows,
+    steps: usize,
+    stream: Stream,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Fit {
     let tape = Tape::new(network);
     let objective = Objective::new(&tape, rows);
     // Incoming weights from half to twice the usual size; of sines from one to four times.
-    let usual = if network.activation() == Activation::Sine { 2.0 } else { 1.0 };
-    let size = usual * libm::exp((2.0 * stream.child("size").uniform(0) - 1.0) * std::f64::consts::LN_2);
+    let usual = if network.activation() == Activation::Sine {
+        2.0
+    } else {
+        1.0
+    };
+    let size =
+        usual * libm::exp((2.0 * stream.child("size").uniform(0) - 1.0) * std::f64::consts::LN_2);
     let theta = start(network, size, stream.child("start"));
     let mut climb = Climb::new(&objective, theta, Prior::weak(network, FIRST_PRECISION));
     climb.run(steps, Some(LOOK), &stop);
@@ -369,7 +530,10 @@ fn with_factors(
         climb.theta.clone()
     };
     let begin = || Climb::new(&objective, fit.theta.clone(), fit.prior.clone());
-    let at_one = factors.iter().position(|f| *f >= 1.0).unwrap_or(factors.len());
+    let at_one = factors
+        .iter()
+        .position(|f| *f >= 1.0)
+        .unwrap_or(factors.len());
     let (below, above) = factors.split_at(at_one);
     let mut climb = begin();
     let mut thetas: Vec<Vec<f64>> = below.iter().rev().map(|f| go_on(&mut climb, *f)).collect();
@@ -389,6 +553,7 @@ fn sort(choices: &mut [Choice]) {
 }
 
 fn best_of(mut finalists: Vec<Choice>, stream: Stream) -> Option<Chosen> {
+    finalists.retain(|choice| choice.cross_validation().is_finite());
     sort(&mut finalists);
     let losses: Vec<&[f64]> = finalists.iter().map(|c| &c.losses[..]).collect();
     Some(Chosen {

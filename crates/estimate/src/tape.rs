@@ -105,10 +105,6 @@ impl Tape {
         self.sizes.outputs
     }
 
-    pub(crate) fn d(&self) -> usize {
-        self.sizes.d
-    }
-
     fn iterations(&self) -> usize {
         if self.blocks.is_empty() {
             0
@@ -123,7 +119,15 @@ impl Tape {
 
     /// Multiply-adds of the outputs of one row.
     pub(crate) fn work(&self) -> f64 {
-        let Reduced { d, q, r, carried, written, outputs, .. } = self.sizes;
+        let Reduced {
+            d,
+            q,
+            r,
+            carried,
+            written,
+            outputs,
+            ..
+        } = self.sizes;
         let block = r * (q + written + 8);
         (carried * (d - carried) + self.iterations() * block + outputs * q) as f64
     }
@@ -131,7 +135,15 @@ impl Tape {
     /// Outputs of an octet of rows, `x` one octet for each input.
     #[inline(always)]
     pub(crate) fn forward(&self, theta: &[f64], x: &[Octet], trace: &mut Trace) {
-        let Reduced { d, q, r, carried, written, read, outputs } = self.sizes;
+        let Reduced {
+            d,
+            q,
+            r,
+            carried,
+            written,
+            read,
+            outputs,
+        } = self.sizes;
         let steps = self.iterations();
         trace.z.resize((steps + 1) * q, Octet::ZERO);
         trace.h.resize(steps * r, Octet::ZERO);
@@ -208,9 +220,19 @@ impl Tape {
         seed: &[Octet],
         to: &mut Column<'_>,
     ) {
-        let Reduced { d, q, r, carried, written, read, outputs } = self.sizes;
+        let Reduced {
+            d,
+            q,
+            r,
+            carried,
+            written,
+            read,
+            outputs,
+        } = self.sizes;
         let steps = self.iterations();
-        let Trace { z, h, s, g, next, .. } = trace;
+        let Trace {
+            z, h, s, g, next, ..
+        } = trace;
         g.clear();
         g.resize(q, Octet::ZERO);
         next.resize(q, Octet::ZERO);

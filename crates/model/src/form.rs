@@ -7,6 +7,9 @@
 //! not be stored. [`Form::Canonical`] does that; the functions are the same (all of them whose lift has
 //! full rank, which is all but a null set, and every other one as a limit).
 //!
+//! A network in one of these forms may also read some of its inputs only ([`Network::reading`]): which ones is a choice, like a shape,
+//! and costs no number.
+//!
 //! [`Form::Carried`] is a subset of them: the inputs stay as they are and the block writes into extra channels alone, the
 //! first of which are the outputs' own. [`Form::Affine`] has no block at all.
 
@@ -54,7 +57,7 @@ impl Form {
 
     /// Checks that networks of this shape have the form.
     pub(crate) fn check(self, network: &Network) -> Result<(), ShapeError> {
-        let (d, q) = (network.d(), network.q());
+        let (d, q) = (network.inputs_read(), network.q());
         let fits = match self {
             Self::Paper | Self::Canonical => true,
             Self::Carried { extra } => (1..q).contains(&extra) && q - extra <= d,
@@ -83,7 +86,7 @@ impl fmt::Display for Form {
 /// Sizes of the tensors of a network that is not in the paper's form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reduced {
-    /// Inputs.
+    /// Inputs that are read.
     pub d: usize,
     /// Outputs.
     pub outputs: usize,
@@ -102,7 +105,7 @@ pub struct Reduced {
 impl Reduced {
     /// The sizes of a network; none in the paper's form.
     pub fn of(network: &Network) -> Option<Self> {
-        let (d, q) = (network.d(), network.q());
+        let (d, q) = (network.inputs_read(), network.q());
         let (carried, written, read) = match network.form() {
             Form::Paper => return None,
             Form::Canonical => (q.min(d), q, q),
@@ -168,20 +171,23 @@ impl Network {
             let view = own.get(name).expect("a tensor of the form");
             Slot::Free(view.offset + row * view.cols + col)
         };
+        // An input's place among those that are read.
+        let place_of = |input: usize| match self.inputs() {
+            Some(inputs) => inputs.iter().position(|i| *i == input),
+            None => Some(input),
+        };
         let one = |yes: bool| Slot::Fixed(f32::from(u8::from(yes)));
         let first_written = sizes.q - sizes.written;
         let at = |view: &View, row: usize, col: usize| -> Slot {
             let block = block_of(&view.name);
             match (view.name.rsplit('.').next(), block) {
-                (Some("weight"), None) if view.name.starts_with("input") => {
-                    if row >= sizes.carried {
-                        Slot::Fixed(0.0)
-                    } else if col < sizes.carried {
-                        one(row == col)
-                    } else {
-                        free("input.weight", row, col - sizes.carried)
-                    }
-                }
+                (Some("weight"), None) if view.name.starts_with("input") => match place_of(col) {
+                    Some(col) if row < sizes.carried => match col.checked_sub(sizes.carried) {
+                        Some(free_col) => free("input.weight", row, free_col),
+                        None => one(row == col),
+                    },
+                    _ => Slot::Fixed(0.0),
+                },
                 (Some("weight"), None) => {
                     if col < sizes.read {
                         return free("output.weight", row, col);

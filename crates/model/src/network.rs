@@ -149,6 +149,7 @@ pub struct Network {
     tying: Tying,
     activation: Activation,
     form: Form,
+    inputs: Option<Vec<usize>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -164,6 +165,8 @@ struct Unchecked {
     activation: Activation,
     #[serde(default, skip_serializing_if = "Form::is_paper")]
     form: Form,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    inputs: Option<Vec<usize>>,
 }
 
 /// What is wrong with the dimensions of a network.
@@ -203,6 +206,14 @@ pub enum ShapeError {
         /// The state dimension.
         q: usize,
         /// The input dimension.
+        d: usize,
+    },
+    /// Inputs that are not some of those there are.
+    #[error(
+        "the inputs that a network reads must be different ones below d = {d}, as many as its form takes, and the form not the paper's"
+    )]
+    Inputs {
+        /// The number of inputs.
         d: usize,
     },
     /// An activation or a form that only residual FFNs have.
@@ -285,6 +296,7 @@ impl Network {
             tying,
             activation: Activation::Relu,
             form: Form::Paper,
+            inputs: None,
         };
         let count = network.wide_count();
         if count > LARGEST as u128 {
@@ -331,6 +343,33 @@ impl Network {
             return Err(ShapeError::Form { form, q, d });
         }
         Ok(Self { form, ..self })
+    }
+
+    /// The same network with a table of `d` inputs, of which it reads these alone, in this order, as many as it has now.
+    pub fn reading(self, d: usize, inputs: Vec<usize>) -> Result<Self, ShapeError> {
+        check_dimension("d", d)?;
+        let mut seen = vec![false; d];
+        let new = |input: &usize| {
+            seen.get_mut(*input)
+                .is_some_and(|seen| !std::mem::replace(seen, true))
+        };
+        if !inputs.iter().all(new) || inputs.len() != self.inputs_read() || self.form == Form::Paper
+        {
+            return Err(ShapeError::Inputs { d });
+        }
+        let as_they_are = inputs.len() == d && inputs.is_sorted();
+        let inputs = (!as_they_are).then_some(inputs);
+        Ok(Self { d, inputs, ..self })
+    }
+
+    /// The inputs that are read and in which order, if not all as they are.
+    pub fn inputs(&self) -> Option<&[usize]> {
+        self.inputs.as_deref()
+    }
+
+    /// How many inputs are read.
+    pub fn inputs_read(&self) -> usize {
+        self.inputs.as_ref().map_or(self.d, Vec::len)
     }
 
     /// The same architecture, dimensions, activation and form with another width and tying.
@@ -422,12 +461,18 @@ impl fmt::Display for Network {
             Architecture::Transformer { .. } => " Transformer",
         };
         let (q, r, count) = (self.q, self.r, self.count());
+        let inputs = match &self.inputs {
+            Some(inputs) if inputs.len() < self.d => {
+                format!(", {} of {} inputs", inputs.len(), self.d)
+            }
+            _ => String::new(),
+        };
         if self.form == Form::Affine {
             let rank = match q {
-                _ if q == self.d => String::new(),
+                _ if q == self.inputs_read() => String::new(),
                 _ => format!(" of rank {q}"),
             };
-            return write!(f, "linear{rank}, {count} parameters");
+            return write!(f, "linear{rank}{inputs}, {count} parameters");
         }
         let units = match self.activation {
             Activation::Relu => String::new(),
@@ -435,7 +480,7 @@ impl fmt::Display for Network {
         };
         write!(
             f,
-            "{method}{kind} (q = {q}, r = {r}, T = {t}{units}), {count} parameters"
+            "{method}{kind} (q = {q}, r = {r}, T = {t}{units}{inputs}), {count} parameters"
         )
     }
 }
@@ -444,21 +489,22 @@ impl TryFrom<Unchecked> for Network {
     type Error = ShapeError;
 
     fn try_from(u: Unchecked) -> Result<Self, ShapeError> {
-        if u.form == Form::Affine {
-            let network = Self::affine(u.d, u.outputs, u.q)?;
-            let same = (u.r, u.tying, &u.architecture) == (0, Tying::Single, &Architecture::Ffn);
-            return match same {
-                true => network.with_activation(u.activation),
-                false => Err(ShapeError::Form {
-                    form: u.form,
-                    q: u.q,
-                    d: u.d,
-                }),
-            };
+        let read = u.inputs.as_ref().map_or(u.d, Vec::len);
+        let network = if u.form == Form::Affine {
+            if (u.r, u.tying, &u.architecture) != (0, Tying::Single, &Architecture::Ffn) {
+                let (form, q, d) = (u.form, u.q, u.d);
+                return Err(ShapeError::Form { form, q, d });
+            }
+            Self::affine(read, u.outputs, u.q)?.with_activation(u.activation)?
+        } else {
+            Self::new(u.architecture, read, u.outputs, u.q, u.r, u.tying)?
+                .with_activation(u.activation)?
+                .with_form(u.form)?
+        };
+        match u.inputs {
+            Some(inputs) => network.reading(u.d, inputs),
+            None => Ok(network),
         }
-        Self::new(u.architecture, u.d, u.outputs, u.q, u.r, u.tying)?
-            .with_activation(u.activation)?
-            .with_form(u.form)
     }
 }
 
@@ -473,6 +519,7 @@ impl From<Network> for Unchecked {
             tying: n.tying,
             activation: n.activation,
             form: n.form,
+            inputs: n.inputs,
         }
     }
 }

@@ -52,6 +52,21 @@ pub enum SearchError {
         /// The task.
         task: &'static str,
     },
+    /// Rows without targets, where some are needed.
+    #[error("a density has no targets to validate on: it is searched for, not estimated")]
+    NoTargets,
+    /// A cap that holds neither an affine function nor a network.
+    #[error(
+        "budget {budget} cannot hold any function of {d} inputs: the smallest needs {smallest}; raise the budget"
+    )]
+    NothingFits {
+        /// The cap.
+        budget: usize,
+        /// The number of inputs.
+        d: usize,
+        /// What the smallest function counts.
+        smallest: usize,
+    },
     /// Too few updates to spread.
     #[error("{found} updates cannot be spread over the starts of a search; use at least {least}")]
     Updates {

@@ -262,6 +262,7 @@ impl Request {
                 validation: found.outcome.validation,
                 updates: found.outcome.updates,
             },
+            assessment: None,
             parameters: found.outcome.parameters,
         };
         let failed = !model.provenance.validation.is_finite();

@@ -53,13 +53,13 @@ pub enum Source {
 /// A table with the roles of its columns.
 #[derive(Clone, Debug)]
 pub struct TableSource {
-    table: Arc<Table>,
-    roles: Roles,
+    pub(crate) table: Arc<Table>,
+    pub(crate) roles: Roles,
     /// What is learned and why.
     pub decision: Decision,
     /// What a person should know about the table.
     pub notes: Vec<String>,
-    splitter: Splitter,
+    pub(crate) splitter: Splitter,
     test: TestRows,
 }
 
@@ -126,6 +126,20 @@ impl TableSource {
         &self.table
     }
 
+    /// `(kept, held)` rows: the given test rows, or a share of the groups; none for 0.
+    pub(crate) fn holdout(&self, fraction: f64) -> Result<(Vec<usize>, Vec<usize>), SearchError> {
+        Ok(match &self.test {
+            TestRows::Given(_) => {
+                let Split { train, valid, test } = self.split(0)?;
+                let mut rest = [train, valid].concat();
+                rest.sort_unstable();
+                (rest, test)
+            }
+            TestRows::Drawn(_) if fraction == 0.0 => ((0..self.table.rows()).collect(), Vec::new()),
+            TestRows::Drawn(test) => self.splitter.holdout(fraction, *test)?,
+        })
+    }
+
     /// The rows of a seed. Test rows are the same for every seed.
     fn split(&self, seed: u64) -> Result<Split, SearchError> {
         let stream = Stream::new(seed).child("split");
@@ -174,7 +188,7 @@ pub struct Replication {
 }
 
 #[derive(Clone, Debug)]
-enum Judge {
+pub(crate) enum Judge {
     /// Score on these rows.
     Rows { table: Arc<Table>, rows: Vec<usize> },
     /// Squared Hellinger distance from a known density.
@@ -327,7 +341,7 @@ fn simulate(
 /// The paper's parameter box, and the output bound H of a task in model units: 8 for
 /// standardised responses (F.4.3) and for logits; 4 for the index of a density, which
 /// allows a factor of e^8 between the most and the least likely point (F.4.5 has 3).
-fn bounds(task: Task) -> Bounds {
+pub(crate) fn bounds(task: Task) -> Bounds {
     let output = if task == Task::Density { 4.0 } else { 8.0 };
     Bounds {
         output,
@@ -337,7 +351,11 @@ fn bounds(task: Task) -> Bounds {
 
 /// The likelihood of a task. Responses are standardised, so that the Gaussian one is the
 /// squared error and the Laplace scale is one standard deviation.
-fn likelihood(task: Task, d: usize, noise: Option<Noise>) -> Result<Likelihood, SearchError> {
+pub(crate) fn likelihood(
+    task: Task,
+    d: usize,
+    noise: Option<Noise>,
+) -> Result<Likelihood, SearchError> {
     let other = |task: &'static str| match noise {
         None => Ok(()),
         Some(noise) => Err(SearchError::LikelihoodForTask {
@@ -392,9 +410,21 @@ impl Replication {
 
     /// The test metric of a model, lower is better. Test samples are read here alone.
     pub fn judge(&self, model: &FittedModel) -> Result<f64, SearchError> {
-        match &self.judge {
-            Judge::Rows { table, rows } => Ok(model.score(table, rows)?.value),
-            Judge::Density { simulation, seed } => {
+        self.judge.judge(model)
+    }
+
+    /// What [`Replication::judge`] asks.
+    pub(crate) fn judge_of_rows(&self) -> Judge {
+        self.judge.clone()
+    }
+}
+
+impl Judge {
+    /// The test metric of a model.
+    pub(crate) fn judge(&self, model: &FittedModel) -> Result<f64, SearchError> {
+        match self {
+            Self::Rows { table, rows } => Ok(model.score(table, rows)?.value),
+            Self::Density { simulation, seed } => {
                 let grid = Energy::new(
                     simulation.dim(),
                     Nodes::Grid {

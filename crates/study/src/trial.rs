@@ -379,6 +379,7 @@ impl<'a> Trial<'a> {
                 validation: 0.0,
                 updates: 0,
             },
+            assessment: None,
             parameters,
         }
     }

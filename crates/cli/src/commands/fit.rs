@@ -1,8 +1,11 @@
 //! `loopfit fit`.
 
+mod estimate;
+
 use crate::architecture::ArchitectureArguments;
 use crate::data::{LearnArguments, cap};
 use crate::effort::{SearchArguments, about, duration};
+use crate::estimating::EstimateArguments;
 use crate::exit::{Exit, usage};
 use crate::{Global, interrupt, output, progress};
 use anyhow::Result;
@@ -23,7 +26,7 @@ const SAFETY: f64 = 0.8;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit fit data.csv --target y --budget 128 -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --effort strong -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --time 60s --refit -o model.safetensors\n  loopfit fit data.csv --target species --budget 64 --method loop -o model.safetensors\n  loopfit fit data.csv --target y --budget 256 --arch transformer --tokens 0,1/2,3 -o model.safetensors\n  loopfit fit data.csv --target y --budget 256 --arch any -o model.safetensors\n  loopfit fit data:airfoil --data-dir data --budget 64 -o airfoil.safetensors\n  loopfit fit points.csv --task density --budget 160 -o density.safetensors\n  cat data.csv | loopfit fit - --target y --budget 128 --json"
+    after_help = "Examples:\n  loopfit fit data.csv --target y --budget 128 -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --effort strong -o model.safetensors\n  loopfit fit data.csv --target y --budget 128 --time 60s -o model.safetensors\n  loopfit fit data.csv --target species --budget 64 --method loop -o model.safetensors\n  loopfit fit data.csv --target y --budget 256 --arch transformer --tokens 0,1/2,3 -o model.safetensors\n  loopfit fit data.csv --target y --budget 256 --arch any -o model.safetensors\n  loopfit fit data:airfoil --data-dir data --budget 64 -o airfoil.safetensors\n  loopfit fit points.csv --task density --budget 160 -o density.safetensors\n  cat data.csv | loopfit fit - --target y --budget 128 --json"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -39,6 +42,8 @@ pub(crate) struct Arguments {
     method: Vec<MethodName>,
     #[command(flatten)]
     architecture: ArchitectureArguments,
+    #[command(flatten)]
+    estimate: EstimateArguments,
     #[command(flatten)]
     search: SearchArguments,
     /// Search for so long instead (60s, 2m, 1h): as many updates as this machine makes in the
@@ -83,13 +88,18 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     }
     let protocol = a.search.protocol()?;
     let methods: Vec<Method> = Method::ALL.into_iter().filter(|m| wanted(*m)).collect();
+    let source = a.learn.source(a.seed)?;
+    if a.estimate
+        .applies(&source, a.architecture.is_ffn(), &a.search)?
+    {
+        return estimate::run(a, &source, methods, global);
+    }
     let mut request = Request {
         budget: a.budget,
         families: a.architecture.families(&methods, &protocol)?,
         updates: a.search.updates(),
         protocol: protocol.clone(),
     };
-    let source = a.learn.source(a.seed)?;
     let replication = source.replication(a.seed, a.learn.noise())?;
     let mut notes = notes(&source, &replication);
     let left_out = request.leave_out_what_cannot_fit([&*replication.problem]);

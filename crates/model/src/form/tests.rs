@@ -11,8 +11,20 @@ fn tyings() -> impl Strategy<Value = Tying> {
     ]
 }
 
-/// Any network in a form other than the paper's.
+/// Any network in a form other than the paper's, some of which read every second input, the last one first.
 fn networks() -> impl Strategy<Value = Network> {
+    (all_reading(), prop::bool::ANY).prop_map(|(network, skip)| {
+        let read = network.d();
+        match skip {
+            true => network
+                .reading(2 * read, (0..read).rev().map(|i| 2 * i).collect())
+                .unwrap(),
+            false => network,
+        }
+    })
+}
+
+fn all_reading() -> impl Strategy<Value = Network> {
     let sizes = (1usize..5, 1usize..4, 1usize..6, 1usize..4, 1usize..5);
     (sizes, tyings(), 0usize..3, 0usize..4).prop_map(
         |((d, outputs, q, r, extra), tying, form, activation)| {
@@ -52,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn the_papers_form_is_the_same_function(p in parameters(), x in prop::collection::vec(-2.0f64..2.0, 4)) {
+    fn the_papers_form_is_the_same_function(p in parameters(), x in prop::collection::vec(-2.0f64..2.0, 8)) {
         let x = &x[..p.network().d()];
         prop_assert_eq!(forward(&p, x), forward(&p.to_paper(), x));
     }
@@ -166,6 +178,12 @@ fn shapes_without_the_form_are_refused() {
         ));
     }
     assert!(Network::affine(3, 1, 4).is_err());
+    let affine = Network::affine(2, 1, 2).unwrap();
+    for inputs in [vec![0], vec![0, 4], vec![0, 0], vec![0, 1, 2]] {
+        let refused = affine.clone().reading(4, inputs);
+        assert_eq!(refused, Err(ShapeError::Inputs { d: 4 }));
+    }
+    assert!(network(2, Tying::Single).reading(4, vec![0, 1, 2]).is_err());
     let transformer = crate::Architecture::transformer(2);
     let transformer = Network::new(transformer, 2, 1, 4, 3, Tying::Single).unwrap();
     assert!(transformer.clone().with_form(Form::Canonical).is_err());

@@ -165,6 +165,7 @@ pub(super) fn save(construction: &Construction, parameters: Parameters, path: &P
             validation: 0.0,
             updates: 0,
         },
+        assessment: None,
         parameters,
     };
     model

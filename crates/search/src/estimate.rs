@@ -1,0 +1,606 @@
+//! The model that a table supports: selection by cross-validation, an honest test score, and a last fit to all rows.
+
+use crate::SearchError;
+use crate::replication::{Judge, Noise, Source, TableSource, bounds, likelihood};
+use loopfit_data::{Encoding, Preprocessing, Samples, Scaling, Task};
+use loopfit_engine::{Assessment, Control, Engine, FittedModel, Provenance};
+use loopfit_estimate::{Choice, Chosen, Problem, Request, Selection, Watch, finish};
+use loopfit_likelihood::Likelihood;
+use loopfit_model::{Activation, Bounds, Form, Method, Network, Parameters};
+use loopfit_numerics::libm;
+use loopfit_numerics::stream::Stream;
+use loopfit_numerics::sum::mean;
+use std::sync::Arc;
+
+/// Work of each method at the efforts that have a name, in units of a tenth of a nanosecond of one core.
+pub const QUICK: f64 = 0.8e10;
+/// The default.
+pub const STANDARD: f64 = 6e10;
+/// For the last percent.
+pub const STRONG: f64 = 4e11;
+/// Share of the groups that are test rows, unless another is asked for.
+pub const TEST_FRACTION: f64 = 0.2;
+
+/// Rows below which folds are dealt twice.
+const REPEATED_BELOW: usize = 250;
+/// Rows above which one split replaces the folds.
+const FOLDS_UP_TO: usize = 6000;
+/// Rows that a selection looks at; the last fit sees all.
+const SELECTION_ROWS: usize = 24_000;
+/// Folds.
+const FOLDS: usize = 5;
+
+/// What is asked of a table or simulation.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The cap B.
+    pub budget: usize,
+    /// Methods that compete.
+    pub methods: Vec<Method>,
+    /// Activations that compete.
+    pub activations: Vec<Activation>,
+    /// Whether networks have, and are counted in, the paper's form.
+    pub paper: bool,
+    /// Work of each method, in units of a tenth of a nanosecond of one core.
+    pub work: f64,
+    /// Share of the groups that are held out for the test score, of a table; 0 for none.
+    pub test_fraction: f64,
+    /// Whether the delivered model is fitted to all rows in the end.
+    pub refit: bool,
+    /// Seed of splits and starts.
+    pub seed: u64,
+}
+
+/// A model of one kind beside the others.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The method; none of the linear model.
+    pub method: Option<Method>,
+    /// What was selected.
+    pub network: Network,
+    /// Factor on the penalties that the evidence gives.
+    pub factor: f64,
+    /// Starts of each fit.
+    pub starts: usize,
+    /// Estimated error on new rows, allowing for the selection.
+    pub validation: f64,
+    /// Its standard error over rows.
+    pub validation_se: f64,
+    /// Error on the test samples of a fit to the rows of the selection; NaN without test samples.
+    pub test: f64,
+    /// That fit.
+    pub model: FittedModel,
+    /// Loss of each held-out row, in the same order for all entries.
+    losses: Vec<f64>,
+}
+
+impl Entry {
+    /// By how many of its standard errors the mean held-out loss is below that of another entry.
+    pub fn better_than(&self, other: &Self) -> f64 {
+        let differences: Vec<f64> = self
+            .losses
+            .iter()
+            .zip(&other.losses)
+            .map(|(a, b)| b - a)
+            .collect();
+        let centre = mean(&differences);
+        let squares: Vec<f64> = differences
+            .iter()
+            .map(|d| (d - centre) * (d - centre))
+            .collect();
+        let se = (mean(&squares) / squares.len() as f64).sqrt();
+        if centre == 0.0 { 0.0 } else { centre / se }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// The models, the best first by cross-validation.
+    pub entries: Vec<Entry>,
+    /// The delivered model.
+    pub model: FittedModel,
+    /// Constant prediction: its error by cross-validation and on the test samples.
+    pub constant: (f64, f64),
+    /// Rows that the selection saw.
+    pub selection_rows: usize,
+    /// Test samples.
+    pub test_rows: usize,
+    /// How the selection was made.
+    pub selected_by: String,
+    /// What a person should know about rows and columns.
+    pub notes: Vec<String>,
+}
+
+/// Samples with folds and a judge.
+#[derive(Debug)]
+pub struct Prepared {
+    task: Task,
+    likelihood: Likelihood,
+    bounds: Bounds,
+    name: String,
+    samples: Arc<Samples>,
+    folds: Vec<Vec<usize>>,
+    selected_by: String,
+    preprocessing: Preprocessing,
+    /// Samples and preprocessing of all rows, where they are more.
+    all: Option<(Arc<Samples>, Preprocessing)>,
+    judge: Option<Judge>,
+    test_rows: usize,
+    /// What a person should know about rows and columns.
+    pub notes: Vec<String>,
+}
+
+impl Prepared {
+    /// Prepares a source for a seed.
+    pub fn new(source: &Source, noise: Option<Noise>, ask: &Ask) -> Result<Self, SearchError> {
+        match source {
+            Source::Simulation { .. } => Self::of_simulation(source, noise, ask.seed),
+            Source::Table(table) => Self::of_table(table, source.name(), noise, ask),
+        }
+    }
+
+    /// Training and validation draws together; the validation draws are the one fold.
+    fn of_simulation(
+        source: &Source,
+        noise: Option<Noise>,
+        seed: u64,
+    ) -> Result<Self, SearchError> {
+        let replication = source.replication(seed, noise)?;
+        let problem = &replication.problem;
+        let (train, valid) = (problem.train.n(), problem.valid.n());
+        Ok(Self {
+            task: replication.preprocessing.task(),
+            likelihood: problem.likelihood,
+            bounds: problem.bounds,
+            name: replication.source.clone(),
+            samples: Arc::new(problem.train.followed_by(&problem.valid)?),
+            folds: vec![(train..train + valid).collect()],
+            selected_by: "one split".to_string(),
+            preprocessing: replication.preprocessing.clone(),
+            all: None,
+            test_rows: replication.test_rows,
+            notes: replication.notes.clone(),
+            judge: Some(replication.judge_of_rows()),
+        })
+    }
+
+    fn of_table(
+        source: &TableSource,
+        name: String,
+        noise: Option<Noise>,
+        ask: &Ask,
+    ) -> Result<Self, SearchError> {
+        let (table, task) = (&source.table, source.decision.task);
+        let (rest, test) = source.holdout(ask.test_fraction)?;
+        let stream = Stream::new(ask.seed).child("folds");
+        let fit = |rows: &[usize]| {
+            Preprocessing::fit_encoded(
+                table,
+                &source.roles,
+                task,
+                rows,
+                Scaling::Fitted,
+                Encoding::Compact,
+            )
+        };
+        let selected = thinned(&rest, SELECTION_ROWS, stream.child("rows"));
+        let preprocessing = fit(&selected)?;
+        let samples = Arc::new(preprocessing.samples(table, &selected)?);
+        let (folds, selected_by) = if selected.len() > FOLDS_UP_TO {
+            let mut folds = source.splitter.folds(&selected, FOLDS, stream)?;
+            folds.truncate(1);
+            (folds, "one split".to_string())
+        } else {
+            let times = if selected.len() < REPEATED_BELOW {
+                2
+            } else {
+                1
+            };
+            let mut folds = Vec::new();
+            for repeat in 0..times {
+                folds.extend(
+                    source
+                        .splitter
+                        .folds(&selected, FOLDS, stream.nth(repeat))?,
+                );
+            }
+            let again = if times > 1 { ", twice" } else { "" };
+            (folds, format!("{FOLDS}-fold cross-validation{again}"))
+        };
+        // A target that cannot be judged is found now, not after the search.
+        preprocessing.targets(table, &test)?;
+        let mut notes = preprocessing.notes().to_vec();
+        notes.extend(preprocessing.features(table, &rest)?.notes());
+        let mut every: Vec<usize> = rest.iter().chain(&test).copied().collect();
+        every.sort_unstable();
+        let all = if ask.refit && every.len() > selected.len() {
+            let preprocessing = fit(&every)?;
+            Some((
+                Arc::new(preprocessing.samples(table, &every)?),
+                preprocessing,
+            ))
+        } else {
+            None
+        };
+        Ok(Self {
+            task,
+            likelihood: likelihood(task, preprocessing.d(), noise)?,
+            bounds: bounds(task),
+            name,
+            samples,
+            folds,
+            selected_by,
+            preprocessing,
+            all,
+            test_rows: test.len(),
+            judge: (!test.is_empty()).then(|| Judge::Rows {
+                table: table.clone(),
+                rows: test,
+            }),
+            notes,
+        })
+    }
+
+    /// Rows that the selection sees.
+    pub fn selection_rows(&self) -> usize {
+        self.samples.n()
+    }
+
+    /// Test samples.
+    pub fn test_rows(&self) -> usize {
+        self.test_rows
+    }
+
+    /// How the selection is made.
+    pub fn selected_by(&self) -> &str {
+        &self.selected_by
+    }
+
+    /// Names of the model's inputs.
+    pub fn inputs(&self) -> Vec<String> {
+        self.preprocessing.feature_names()
+    }
+
+    /// The preprocessing of the selection's rows.
+    pub fn preprocessing(&self) -> &Preprocessing {
+        &self.preprocessing
+    }
+
+    /// Selects, scores and fits. `advance` is told which part of the work is done.
+    pub fn run(
+        &self,
+        engine: &Engine,
+        ask: &Ask,
+        control: &Control,
+        advance: &(dyn Fn(f64) + Sync),
+    ) -> Result<Estimate, SearchError> {
+        engine.install(|| self.run_here(ask, control, advance))
+    }
+
+    fn run_here(
+        &self,
+        ask: &Ask,
+        control: &Control,
+        advance: &(dyn Fn(f64) + Sync),
+    ) -> Result<Estimate, SearchError> {
+        let stop = || control.is_stopped();
+        let watch = Watch {
+            stop: &stop,
+            advance,
+        };
+        let problem = Problem::new(&self.samples, self.likelihood, &self.folds, watch);
+        let problem = problem.ok_or(SearchError::NoTargets)?;
+        let stream = Stream::new(ask.seed).child("estimate");
+        let selection = problem.select(&Request {
+            budget: ask.budget,
+            paper: ask.paper,
+            methods: ask.methods.clone(),
+            activations: ask.activations.clone(),
+            work: ask.work,
+            stream,
+        });
+        let last = stream.child("last");
+        let chosen = chosen(&selection, &ask.methods);
+        let mut entries = Vec::new();
+        for (method, chosen) in &chosen {
+            entries.push(self.entry(*method, chosen, ask, last, &stop)?);
+        }
+        let order = |c: &(Option<Method>, &Chosen)| c.1.best.cross_validation();
+        let mut ranks: Vec<usize> = (0..chosen.len()).collect();
+        ranks.sort_by(|a, b| order(&chosen[*a]).total_cmp(&order(&chosen[*b])));
+        let Some(best) = ranks.first().copied() else {
+            return Err(self.nothing_fits(ask));
+        };
+        let choice = &chosen[best].1.best;
+        let scale = self.scale(choice);
+        let error = scale * selection.error(stream.child("error"));
+        let residuals = self.residuals(choice);
+        let mut model = entries[best].model.clone();
+        if let Some((samples, preprocessing)) = &self.all {
+            let parameters = self.parameters(samples, choice, ask, last, &stop)?;
+            model = self.model(parameters, preprocessing, samples, choice, ask);
+        }
+        let clip = self.clip_pays(choice);
+        let test = entries[best].test;
+        model.assessment = Some(Assessment {
+            rows: self
+                .all
+                .as_ref()
+                .map_or(self.samples.n(), |(samples, _)| samples.n()),
+            selected_by: self.selected_by.clone(),
+            selection_rows: self.samples.n(),
+            metric: metric(self.task).to_string(),
+            error,
+            test_error: test.is_finite().then_some(test),
+            test_rows: self.test_rows,
+            clip,
+            residuals: Assessment::thinned(residuals),
+        });
+        let mut slots: Vec<Option<Entry>> = entries.into_iter().map(Some).collect();
+        let mut entries: Vec<Entry> = ranks.into_iter().filter_map(|i| slots[i].take()).collect();
+        // The best of all was selected from more than its own kind.
+        entries[0].validation = error;
+        Ok(Estimate {
+            entries,
+            model,
+            constant: self.constant()?,
+            selection_rows: self.samples.n(),
+            test_rows: self.test_rows,
+            selected_by: self.selected_by.clone(),
+            notes: self.notes.clone(),
+        })
+    }
+
+    fn entry(
+        &self,
+        method: Option<Method>,
+        chosen: &Chosen,
+        ask: &Ask,
+        stream: Stream,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Entry, SearchError> {
+        let choice = &chosen.best;
+        let parameters = self.parameters(&self.samples, choice, ask, stream, stop)?;
+        let mut model = self.model(parameters, &self.preprocessing, &self.samples, choice, ask);
+        if self.clip_pays(choice) {
+            model.assessment = Some(Assessment {
+                rows: self.samples.n(),
+                selected_by: self.selected_by.clone(),
+                selection_rows: self.samples.n(),
+                metric: metric(self.task).to_string(),
+                error: self.scale(choice) * chosen.error,
+                test_error: None,
+                test_rows: 0,
+                clip: true,
+                residuals: Vec::new(),
+            });
+        }
+        let test = match &self.judge {
+            Some(judge) => judge.judge(&model)?,
+            None => f64::NAN,
+        };
+        let scale = self.scale(choice);
+        let centre = mean(&choice.losses);
+        let squares: Vec<f64> = choice
+            .losses
+            .iter()
+            .map(|l| (l - centre) * (l - centre))
+            .collect();
+        Ok(Entry {
+            method,
+            network: model.parameters.network().clone(),
+            factor: choice.factor,
+            starts: choice.starts,
+            validation: scale * chosen.error,
+            validation_se: scale * (mean(&squares) / squares.len() as f64).sqrt(),
+            test,
+            model,
+            losses: choice.losses.clone(),
+        })
+    }
+
+    fn parameters(
+        &self,
+        samples: &Samples,
+        choice: &Choice,
+        ask: &Ask,
+        stream: Stream,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Parameters, SearchError> {
+        let bound = self.bounds.coefficient;
+        let fitted = finish(samples, self.likelihood, choice, bound, stream, stop);
+        let fitted = fitted.ok_or(SearchError::NoTargets)?;
+        Ok(if ask.paper { fitted.to_paper() } else { fitted })
+    }
+
+    fn model(
+        &self,
+        parameters: Parameters,
+        preprocessing: &Preprocessing,
+        samples: &Samples,
+        choice: &Choice,
+        ask: &Ask,
+    ) -> FittedModel {
+        FittedModel {
+            parameters,
+            bounds: self.bounds,
+            likelihood: self.likelihood,
+            preprocessing: preprocessing.clone(),
+            provenance: Provenance {
+                version: env!("CARGO_PKG_VERSION").to_string(),
+                source: self.name.clone(),
+                training_samples: samples.hash(),
+                budget: ask.budget,
+                seed: ask.seed,
+                validation: choice.cross_validation(),
+                updates: 0,
+            },
+            assessment: None,
+        }
+    }
+
+    /// What a mean loss is to be multiplied with to be the metric.
+    fn scale(&self, choice: &Choice) -> f64 {
+        match self.likelihood {
+            Likelihood::Gaussian(_) => 2.0 * self.unit() * self.unit(),
+            Likelihood::Laplace(_) => {
+                let squares: Vec<f64> = self.residuals(choice).iter().map(|r| r * r).collect();
+                mean(&squares) / choice.cross_validation()
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// One standard deviation of the target column, of a regression.
+    fn unit(&self) -> f64 {
+        self.preprocessing.to_original(1.0) - self.preprocessing.to_original(0.0)
+    }
+
+    /// Held-out rows in the order of the folds.
+    fn held(&self) -> impl Iterator<Item = usize> + '_ {
+        self.folds.iter().flatten().copied()
+    }
+
+    /// Absolute residuals of held-out rows in the target's units; none of classes.
+    fn residuals(&self, choice: &Choice) -> Vec<f64> {
+        if self.task != Task::Regression {
+            return Vec::new();
+        }
+        let y = self.samples.y();
+        let pairs = self.held().zip(&choice.outputs);
+        pairs
+            .map(|(row, f)| self.unit() * (f - f64::from(y[row])).abs())
+            .collect()
+    }
+
+    /// Whether held-out rows are predicted no worse when outputs are held to the range of the targets.
+    fn clip_pays(&self, choice: &Choice) -> bool {
+        if self.task != Task::Regression || self.preprocessing.target_range().is_none() {
+            return false;
+        }
+        let y = self.samples.y();
+        let (low, high) = y
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), y| {
+                (a.min(f64::from(*y)), b.max(f64::from(*y)))
+            });
+        let change: f64 = self
+            .held()
+            .zip(&choice.outputs)
+            .map(|(row, f)| {
+                let y = f64::from(y[row]);
+                let clipped = f.clamp(low, high);
+                (clipped - y).abs() - (f - y).abs()
+            })
+            .sum();
+        change <= 0.0
+    }
+
+    /// The error of the best constant, by cross-validation and on the test samples.
+    fn constant(&self) -> Result<(f64, f64), SearchError> {
+        let outputs = self.likelihood.outputs();
+        let y = self.samples.y();
+        let index = |rows: &[usize]| -> Vec<f64> {
+            let n = rows.len() as f64;
+            match self.likelihood {
+                Likelihood::Bernoulli(_) => {
+                    let ones: f64 = rows.iter().map(|r| f64::from(y[*r])).sum();
+                    vec![libm::log((ones + 0.5) / (n - ones + 0.5))]
+                }
+                Likelihood::Multiclass(_) => {
+                    let mut counts = vec![0.5; outputs];
+                    rows.iter().for_each(|r| counts[y[*r] as usize] += 1.0);
+                    counts.iter().map(|c| libm::log(c / n)).collect()
+                }
+                _ => vec![rows.iter().map(|r| f64::from(y[*r])).sum::<f64>() / n],
+            }
+        };
+        let mut losses = Vec::new();
+        for held in &self.folds {
+            let mut is_held = vec![false; y.len()];
+            held.iter().for_each(|row| is_held[*row] = true);
+            let kept: Vec<usize> = (0..y.len()).filter(|row| !is_held[*row]).collect();
+            let f = index(&kept);
+            for row in held {
+                let y = f64::from(y[*row]);
+                losses.push(match self.task {
+                    Task::Regression => (f[0] - y) * (f[0] - y) * self.unit() * self.unit(),
+                    _ => self.likelihood.nll(y, &f)?,
+                });
+            }
+        }
+        let every: Vec<usize> = (0..y.len()).collect();
+        let f = index(&every);
+        let network = Network::affine(self.samples.d(), outputs, 1)?;
+        let mut values = vec![0.0; network.count()];
+        let first = values.len() - outputs;
+        values[first..]
+            .iter_mut()
+            .zip(&f)
+            .for_each(|(to, f)| *to = *f as f32);
+        let parameters = Parameters::new(network, values).map_err(|_| SearchError::NoTargets)?;
+        let test = match &self.judge {
+            Some(judge) => judge.judge(&FittedModel {
+                bounds: self.bounds,
+                likelihood: self.likelihood,
+                preprocessing: self.preprocessing.clone(),
+                provenance: Provenance {
+                    version: String::new(),
+                    source: String::new(),
+                    training_samples: String::new(),
+                    budget: parameters.network().count(),
+                    seed: 0,
+                    validation: 0.0,
+                    updates: 0,
+                },
+                assessment: None,
+                parameters,
+            })?,
+            None => f64::NAN,
+        };
+        Ok((mean(&losses), test))
+    }
+
+    /// The error of a cap that holds nothing.
+    fn nothing_fits(&self, ask: &Ask) -> SearchError {
+        let (d, outputs) = (self.samples.d(), self.likelihood.outputs());
+        let linear = Network::affine(d, outputs, outputs.min(d)).map_or(0, |n| n.count());
+        let network = Network::ffn(d, outputs, 1 + outputs, 1, loopfit_model::Tying::Single)
+            .and_then(|n| n.with_form(Form::Carried { extra: outputs }));
+        let single = network.map_or(usize::MAX, |n| n.count());
+        SearchError::NothingFits {
+            budget: ask.budget,
+            d,
+            smallest: linear.min(single),
+        }
+    }
+}
+
+/// What the error of a task is called.
+pub fn metric(task: Task) -> &'static str {
+    match task {
+        Task::Regression => "MSE",
+        Task::Binary | Task::Multiclass { .. } => "log loss",
+        Task::Density => "NLL",
+    }
+}
+
+fn chosen<'a>(selection: &'a Selection, methods: &[Method]) -> Vec<(Option<Method>, &'a Chosen)> {
+    let linear = selection.linear.iter().map(|c| (None, c));
+    let networks = methods.iter().zip(&selection.methods);
+    let networks = networks.filter_map(|(method, c)| Some((Some(*method), c.as_ref()?)));
+    linear.chain(networks).collect()
+}
+
+/// At most `count` of the rows, at random, in their order.
+fn thinned(rows: &[usize], count: usize, stream: Stream) -> Vec<usize> {
+    if rows.len() <= count {
+        return rows.to_vec();
+    }
+    let mut order = vec![0u32; rows.len()];
+    stream.permute(&mut order);
+    let mut kept: Vec<usize> = order[..count].iter().map(|i| rows[*i as usize]).collect();
+    kept.sort_unstable();
+    kept
+}
