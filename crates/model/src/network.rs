@@ -372,15 +372,20 @@ impl Network {
         self.inputs.as_ref().map_or(self.d, Vec::len)
     }
 
-    /// The same architecture, dimensions, activation and form with another width and tying.
+    /// The same architecture, dimensions, activation, form and inputs with another width and tying.
     pub fn resized(&self, r: usize, tying: Tying) -> Result<Self, ShapeError> {
         let architecture = self.architecture.clone();
         // Only an affine function has no hidden units; its form checks the rest.
         let units = r.max(usize::from(self.form == Form::Affine));
-        let network = Self::new(architecture, self.d, self.outputs, self.q, units, tying)?;
-        Self { r, ..network }
+        let d = self.inputs_read();
+        let network = Self::new(architecture, d, self.outputs, self.q, units, tying)?;
+        let network = Self { r, ..network }
             .with_activation(self.activation)?
-            .with_form(self.form)
+            .with_form(self.form)?;
+        match &self.inputs {
+            Some(inputs) => network.reading(self.d, inputs.clone()),
+            None => Ok(network),
+        }
     }
 
     /// What hidden units do.

@@ -206,7 +206,7 @@ mod tests {
     /// The states of a form are those of its paper form, and so is what is read out early.
     #[test]
     fn other_forms_stop_earlier() {
-        let x = [0.3, -0.8];
+        let x = [0.3, 5.0, -0.8];
         for form in [
             Form::Canonical,
             Form::Carried { extra: 1 },
@@ -214,6 +214,7 @@ mod tests {
         ] {
             let network = Network::ffn(2, 2, 3, 2, Tying::Untied { t: 3 }).unwrap();
             let network = network.with_form(form).unwrap();
+            let network = network.reading(3, vec![2, 0]).unwrap();
             let values = (0..network.count()).map(|i| (i as f32 * 0.7).sin());
             let p = Parameters::new(network.clone(), values.collect()).unwrap();
             for t in 1..4 {

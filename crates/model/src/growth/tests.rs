@@ -9,7 +9,7 @@ fn start(architecture: &Architecture, outputs: usize, tying: Tying, seed: u64) -
     fresh(&network, 1.0, Stream::new(seed))
 }
 
-/// The FFN of a form and an activation.
+/// The FFN of a form and an activation; in other forms than the paper's it reads two of its inputs if they suffice.
 fn ffn_start(
     form: Form,
     activation: Activation,
@@ -17,9 +17,13 @@ fn ffn_start(
     tying: Tying,
     seed: u64,
 ) -> Parameters {
-    let network = Network::ffn(3, outputs, 4, 5, tying).unwrap();
-    let network = network.with_activation(activation).unwrap();
-    let network = network.with_form(form).unwrap();
+    let of = |d| {
+        let network = Network::ffn(d, outputs, 4, 5, tying).unwrap();
+        let network = network.with_activation(activation).unwrap();
+        network.with_form(form)
+    };
+    let some = of(2).and_then(|network| network.reading(3, vec![2, 0]));
+    let network = some.or(of(3)).unwrap();
     fresh(&network, 1.0, Stream::new(seed))
 }
 
