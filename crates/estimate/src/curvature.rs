@@ -62,11 +62,12 @@ impl<'a> Objective<'a> {
         }
     }
 
-    /// The outputs of all rows, row-major, and the loss of each.
-    pub(crate) fn outputs(&self, theta: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    /// The outputs of all rows, row-major and clipped, and the loss of each.
+    pub(crate) fn outputs(&self, theta: &[f64], bound: f64) -> (Vec<f64>, Vec<f64>) {
         self.level.run(Outputs {
             objective: self,
             theta,
+            bound,
         })
     }
 }
@@ -95,6 +96,7 @@ impl Kernel for Losses<'_, '_> {
 struct Outputs<'a, 'b> {
     objective: &'a Objective<'b>,
     theta: &'a [f64],
+    bound: f64,
 }
 
 impl Kernel for Outputs<'_, '_> {
@@ -108,6 +110,9 @@ impl Kernel for Outputs<'_, '_> {
         let mut trace = Trace::default();
         for octet in 0..rows.octets() {
             tape.forward(self.theta, rows.x(octet), &mut trace);
+            for out in &mut trace.out {
+                out.0 = out.0.map(|v| v.clamp(-self.bound, self.bound));
+            }
             let loss = rows.loss(octet, &trace.out);
             for lane in 0..OCTET.min(rows.n - octet * OCTET) {
                 let row = octet * OCTET + lane;

@@ -19,4 +19,4 @@ mod rows;
 mod select;
 mod tape;
 
-pub use select::{Choice, Chosen, Problem, Request, Selection, Watch, finish};
+pub use select::{Choice, Chosen, Problem, Request, Selection, Watch, finish, paired};

@@ -12,6 +12,8 @@ pub(crate) const STEPS: [usize; 3] = [25, 50, 80];
 pub(crate) const FACTOR_STEPS: usize = 20;
 /// Rows of the first round: as few as still tell candidates apart, and as many as it needs.
 const SCREENED_ROWS: [usize; 2] = [400, 1600];
+/// Rows below which the first round looks at all folds: two of them say too little.
+const ALL_FOLDS_BELOW: usize = 600;
 /// Candidates of a method in the first round.
 const SCREENED: [usize; 2] = [16, 72];
 /// Candidates of a method in the second and third round.
@@ -46,7 +48,11 @@ impl Rounds {
             .map(|c| row_work(&c.network, factors))
             .sum();
         let mean = total / candidates.len().max(1) as f64;
-        let screen_folds = folds.min(2);
+        let screen_folds = if n < ALL_FOLDS_BELOW {
+            folds.min(5)
+        } else {
+            folds.min(2)
+        };
         let within =
             |value: f64, [least, most]: [usize; 2]| (value as usize).clamp(least, most.max(least));
         // Rows first, then candidates.

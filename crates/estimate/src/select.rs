@@ -33,8 +33,10 @@ const FIRST_PRECISION: f64 = 0.1;
 const LOOK: usize = 5;
 /// Rows that starts of the last fit see; the best goes on with all of them.
 const ROWS_OF_STARTS: usize = 16_384;
-/// Steps of the last fit, and of going on with more rows.
-const LAST_STEPS: [usize; 2] = [150, 25];
+/// Steps of going on with more rows.
+const LAST_STEPS: usize = 25;
+/// Standard errors by which the held-out loss of a network must be below that of the affine function to be preferred.
+const PREFERRED: f64 = 1.0;
 
 /// Part of the first round's candidates that are taken at random; the others are neighbours of the best of these.
 const RANDOM: f64 = 0.6;
@@ -69,6 +71,8 @@ pub struct Choice {
     pub factor: f64,
     /// Starts of each fit.
     pub starts: usize,
+    /// Most steps of each fit: part of the choice, since with separable classes the evidence lets coefficients grow for ever.
+    pub steps: usize,
     /// Loss of each held-out row, in the order of the folds.
     pub losses: Vec<f64>,
     /// Outputs of each held-out row, row-major.
@@ -102,11 +106,41 @@ pub struct Selection {
     pub methods: Vec<Option<Chosen>>,
 }
 
+/// By how many of its standard errors the mean of `a` is below that of `b`, row by row.
+pub fn paired(a: &[f64], b: &[f64]) -> f64 {
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
+    let centre = mean(&differences);
+    let squares: Vec<f64> = differences
+        .iter()
+        .map(|d| (d - centre) * (d - centre))
+        .collect();
+    let se = (mean(&squares) / squares.len() as f64).sqrt();
+    if centre == 0.0 { 0.0 } else { centre / se }
+}
+
 impl Selection {
+    /// The linear choice first, then those of the methods in their order.
+    pub fn all(&self) -> impl Iterator<Item = &Chosen> {
+        self.linear.iter().chain(self.methods.iter().flatten())
+    }
+
+    /// The place among [`Selection::all`] of the best: the network with the smallest honest error if its held-out losses are
+    /// clearly below those of the affine function, else that function.
+    pub fn best(&self) -> Option<usize> {
+        let all: Vec<&Chosen> = self.all().collect();
+        let smallest = (0..all.len()).min_by(|a, b| all[*a].error.total_cmp(&all[*b].error))?;
+        match &self.linear {
+            Some(linear) if paired(&all[smallest].best.losses, &linear.best.losses) < PREFERRED => {
+                Some(0)
+            }
+            _ => Some(smallest),
+        }
+    }
+
     /// An estimate of the error of the best choice of all, which allows for having been selected.
     pub fn error(&self, stream: Stream) -> f64 {
-        let all = self.linear.iter().chain(self.methods.iter().flatten());
-        let losses: Vec<&[f64]> = all
+        let losses: Vec<&[f64]> = self
+            .all()
             .flat_map(|chosen| chosen.finalists.iter().map(|c| &c.losses[..]))
             .collect();
         honest::error(&losses, stream)
@@ -133,6 +167,8 @@ impl std::fmt::Debug for Watch<'_> {
 pub struct Problem<'a> {
     d: usize,
     outputs: usize,
+    /// The output clipping of the delivered model.
+    bound: f64,
     /// For each fold the rows that are fitted and those that are held out, and its inputs by their importance in
     /// the former.
     folds: Vec<Fold>,
@@ -162,10 +198,11 @@ struct Fit {
 }
 
 impl<'a> Problem<'a> {
-    /// Rows of samples and the held-out rows of each fold; none for a density.
+    /// Rows of samples, the bound of the model's outputs and the held-out rows of each fold; none for a density.
     pub fn new(
         samples: &Samples,
         likelihood: Likelihood,
+        bound: f32,
         folds: &[Vec<usize>],
         watch: Watch<'a>,
     ) -> Option<Self> {
@@ -186,6 +223,7 @@ impl<'a> Problem<'a> {
         Some(Self {
             d: samples.d(),
             outputs,
+            bound: f64::from(bound),
             folds: folds.collect(),
             watch,
         })
@@ -239,7 +277,15 @@ impl<'a> Problem<'a> {
                 stream,
             )
         });
-        best_of(finalists.collect(), stream)
+        let mut chosen = best_of(finalists.collect(), stream)?;
+        // All inputs, unless fewer are clearly better.
+        let full = |c: &&Choice| c.network.d() == self.d && c.network.q() == self.d;
+        if let Some(full) = chosen.finalists.iter().find(full)
+            && paired(&chosen.best.losses, &full.losses) < PREFERRED
+        {
+            chosen.best = full.clone();
+        }
+        Some(chosen)
     }
 
     /// Candidates in three rounds; `part` is the part of the selection that this is.
@@ -399,6 +445,7 @@ impl<'a> Problem<'a> {
             network: network.clone(),
             factor: *factor,
             starts,
+            steps,
             losses: held
                 .iter()
                 .flat_map(|fold| fold[f].1.iter().copied())
@@ -433,7 +480,7 @@ impl<'a> Problem<'a> {
             return (nothing(rows.n * self.outputs), nothing(rows.n));
         }
         let tape = Tape::new(network);
-        Objective::new(&tape, rows).outputs(theta)
+        Objective::new(&tape, rows).outputs(theta, self.bound)
     }
 }
 
@@ -461,14 +508,14 @@ pub fn finish(
     };
     let fits: Vec<Fit> = (0..starts)
         .into_par_iter()
-        .map(|s| fit(network, &few, LAST_STEPS[0], stream.nth(s as u64), stop))
+        .map(|s| fit(network, &few, choice.steps, stream.nth(s as u64), stop))
         .collect();
     let mut best = least_surprising(&fits).clone();
     if few.n < all.n {
         let tape = Tape::new(network);
         let objective = Objective::new(&tape, &all);
         let mut climb = Climb::new(&objective, best.theta, best.prior);
-        climb.run(LAST_STEPS[1], Some(LOOK), &stop);
+        climb.run(LAST_STEPS, Some(LOOK), &stop);
         best = Fit {
             surprise: climb.surprise,
             theta: climb.theta,

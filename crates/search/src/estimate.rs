@@ -4,7 +4,7 @@ use crate::SearchError;
 use crate::replication::{Judge, Noise, Source, TableSource, bounds, likelihood};
 use loopfit_data::{Encoding, Preprocessing, Samples, Scaling, Task};
 use loopfit_engine::{Assessment, Control, Engine, FittedModel, Provenance};
-use loopfit_estimate::{Choice, Chosen, Problem, Request, Selection, Watch, finish};
+use loopfit_estimate::{Choice, Chosen, Problem, Request, Selection, Watch, finish, paired};
 use loopfit_likelihood::Likelihood;
 use loopfit_model::{Activation, Bounds, Form, Method, Network, Parameters};
 use loopfit_numerics::libm;
@@ -77,19 +77,7 @@ pub struct Entry {
 impl Entry {
     /// By how many of its standard errors the mean held-out loss is below that of another entry.
     pub fn better_than(&self, other: &Self) -> f64 {
-        let differences: Vec<f64> = self
-            .losses
-            .iter()
-            .zip(&other.losses)
-            .map(|(a, b)| b - a)
-            .collect();
-        let centre = mean(&differences);
-        let squares: Vec<f64> = differences
-            .iter()
-            .map(|d| (d - centre) * (d - centre))
-            .collect();
-        let se = (mean(&squares) / squares.len() as f64).sqrt();
-        if centre == 0.0 { 0.0 } else { centre / se }
+        paired(&self.losses, &other.losses)
     }
 }
 
@@ -289,7 +277,7 @@ impl Prepared {
             stop: &stop,
             advance,
         };
-        let problem = Problem::new(&self.samples, self.likelihood, &self.folds, watch);
+        let problem = Problem::new(&self.samples, self.likelihood, self.bounds.output, &self.folds, watch);
         let problem = problem.ok_or(SearchError::NoTargets)?;
         let stream = Stream::new(ask.seed).child("estimate");
         let selection = problem.select(&Request {
@@ -306,12 +294,15 @@ impl Prepared {
         for (method, chosen) in &chosen {
             entries.push(self.entry(*method, chosen, ask, last, &stop)?);
         }
-        let order = |c: &(Option<Method>, &Chosen)| c.1.best.cross_validation();
-        let mut ranks: Vec<usize> = (0..chosen.len()).collect();
-        ranks.sort_by(|a, b| order(&chosen[*a]).total_cmp(&order(&chosen[*b])));
-        let Some(best) = ranks.first().copied() else {
+        let Some(best) = selection.best() else {
             return Err(self.nothing_fits(ask));
         };
+        let order = |i: &usize| (*i != best, chosen[*i].1.error);
+        let mut ranks: Vec<usize> = (0..chosen.len()).collect();
+        ranks.sort_by(|a, b| {
+            let (a, b) = (order(a), order(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
         let choice = &chosen[best].1.best;
         let scale = self.scale(choice);
         let error = scale * selection.error(stream.child("error"));
