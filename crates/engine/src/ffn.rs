@@ -24,6 +24,8 @@ mod tests;
 
 pub(crate) use row::RowPredictor;
 
+use backward::Backward;
+use forward::Forward;
 use loopfit_numerics::lanes::{Lane, Level};
 use pack::Packing;
 
@@ -37,11 +39,14 @@ const CACHE_BYTES: usize = 640 * 1024;
 
 /// Runs `$body` with constants `$Q` (state dimension) and `$N` (strips per register
 /// tile: old and new state take `2 Q N` of 32 registers, at most 24 while `N > 1`), or
-/// `$general`.
+/// `$general`. For smooth units up to `Q = 8`: beyond, more kernels would gain little.
 macro_rules! with_state_dimension {
     ($q:expr, |$Q:ident, $N:ident| $body:expr, $general:expr) => {
         with_state_dimension!(@ $q, $Q, $N, $body, $general,
             1 4, 2 4, 3 4, 4 2, 5 2, 6 2, 7 1, 8 1, 9 1, 10 1, 11 1, 12 1, 13 1, 14 1, 15 1, 16 1)
+    };
+    (smooth $q:expr, |$Q:ident, $N:ident| $body:expr, $general:expr) => {
+        with_state_dimension!(@ $q, $Q, $N, $body, $general, 1 4, 2 4, 3 4, 4 2, 5 2, 6 2, 7 1, 8 1)
     };
     (@ $q:expr, $Q:ident, $N:ident, $body:expr, $general:expr, $($value:literal $tile:literal),*) => {
         match $q {
@@ -105,22 +110,33 @@ impl Ffn {
     /// Outputs of samples, before clipping: `x` is `[strip][d]`, `out` is `[strip][C]`.
     pub(crate) fn predict(&self, params: &[f32], x: &[Lane], out: &mut [Lane]) {
         self.check(params, x, out);
-        let p = &self.packing;
+        let (p, level) = (&self.packing, self.level);
+        let (z, slopes) = (&mut [][..], &mut [][..]);
         if p.is_smooth() {
-            return general::forward(self.level, p, params, x, out, None);
+            with_state_dimension!(
+                smooth p.q,
+                |Q, N| level.run(Forward::<Q, N, false, true> {
+                    level, p, params, x, out, z, h: &mut vec![Lane::ZERO; N * p.r], slopes
+                }),
+                general::forward(level, p, params, x, out, None)
+            );
+        } else {
+            let h = &mut [][..];
+            with_state_dimension!(
+                p.q,
+                |Q, N| level.run(Forward::<Q, N, false, false> {
+                    level,
+                    p,
+                    params,
+                    x,
+                    out,
+                    z,
+                    h,
+                    slopes
+                }),
+                general::forward(level, p, params, x, out, None)
+            );
         }
-        with_state_dimension!(
-            p.q,
-            |Q, N| self.level.run(forward::Forward::<Q, N, false> {
-                p,
-                params,
-                x,
-                out,
-                z: &mut [],
-                h: &mut []
-            }),
-            general::forward(self.level, p, params, x, out, None)
-        );
     }
 
     /// As [`Ffn::predict`], keeping what [`Ffn::backward`] needs.
@@ -132,7 +148,7 @@ impl Ffn {
         kept: &mut Activations,
     ) {
         self.check(params, x, out);
-        let p = &self.packing;
+        let (p, level) = (&self.packing, self.level);
         let strips = x.len() / p.d;
         kept.z.resize((p.iterations + 1) * strips * p.q, Lane::ZERO);
         kept.h.resize(p.iterations * strips * p.r, Lane::ZERO);
@@ -140,32 +156,37 @@ impl Ffn {
         if p.is_smooth() {
             kept.a.resize(p.iterations * strips * p.r, Lane::ZERO);
             let slopes = &mut kept.a[..];
-            let kept = Some(general::Kept { z, h, slopes });
-            return general::forward(self.level, p, params, x, out, kept);
-        }
-        with_state_dimension!(
-            p.q,
-            |Q, N| self.level.run(forward::Forward::<Q, N, true> {
-                p,
-                params,
-                x,
-                out,
-                z,
-                h
-            }),
-            general::forward(
-                self.level,
-                p,
-                params,
-                x,
-                out,
-                Some(general::Kept {
+            with_state_dimension!(
+                smooth p.q,
+                |Q, N| level.run(Forward::<Q, N, true, true> {
+                    level, p, params, x, out, z, h, slopes
+                }),
+                general::forward(level, p, params, x, out, Some(general::Kept { z, h, slopes }))
+            );
+        } else {
+            let slopes = &mut [][..];
+            with_state_dimension!(
+                p.q,
+                |Q, N| level.run(Forward::<Q, N, true, false> {
+                    level,
+                    p,
+                    params,
+                    x,
+                    out,
                     z,
                     h,
-                    slopes: &mut []
-                })
-            )
-        );
+                    slopes
+                }),
+                general::forward(
+                    level,
+                    p,
+                    params,
+                    x,
+                    out,
+                    Some(general::Kept { z, h, slopes })
+                )
+            );
+        }
     }
 
     /// Adds the gradient of all coefficients, lane by lane, to `acc`: line `i` of `acc`
@@ -180,28 +201,32 @@ impl Ffn {
         acc: &mut [Lane],
     ) {
         self.check(params, x, g_out);
-        let p = &self.packing;
+        let (p, level) = (&self.packing, self.level);
         let strips = x.len() / p.d;
         kept.g.resize((p.iterations + 1) * strips * p.q, Lane::ZERO);
         kept.a.resize(p.iterations * strips * p.r, Lane::ZERO);
         let (h, a, g) = (&kept.h[..], &mut kept.a[..], &mut kept.g[..]);
         if p.is_smooth() {
-            general::backward(self.level, p, params, g_out, h, a, g);
-            return outer::accumulate(self.level, p, strips, x, g_out, kept, acc);
+            with_state_dimension!(
+                smooth p.q,
+                |Q, N| level.run(Backward::<Q, N, true> { p, params, g_out, h, a, g }),
+                general::backward(level, p, params, g_out, h, a, g)
+            );
+        } else {
+            with_state_dimension!(
+                p.q,
+                |Q, N| level.run(Backward::<Q, N, false> {
+                    p,
+                    params,
+                    g_out,
+                    h,
+                    a,
+                    g
+                }),
+                general::backward(level, p, params, g_out, h, a, g)
+            );
         }
-        with_state_dimension!(
-            p.q,
-            |Q, N| self.level.run(backward::Backward::<Q, N> {
-                p,
-                params,
-                g_out,
-                h,
-                a,
-                g
-            }),
-            general::backward(self.level, p, params, g_out, h, a, g)
-        );
-        outer::accumulate(self.level, p, strips, x, g_out, kept, acc);
+        outer::accumulate(level, p, strips, x, g_out, kept, acc);
     }
 
     fn check(&self, params: &[f32], x: &[Lane], out: &[Lane]) {

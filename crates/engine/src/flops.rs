@@ -6,7 +6,8 @@ use loopfit_model::network::CONSTANT_TOKENS;
 use loopfit_model::{Architecture, Network};
 
 /// Floating-point operations of one gradient of `batch` samples: every multiply-add of the
-/// dense products, forward, backward and weight gradients, counted as two.
+/// dense products, forward, backward and weight gradients, counted as two. Activations are not
+/// counted, products with coefficients that a form fixes are.
 ///
 /// # Formula
 /// FFN: `2 batch (2 d q + 6 q r T + 3 q C)`; Transformer of `N` tokens:

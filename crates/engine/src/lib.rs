@@ -10,7 +10,7 @@
 //! - [`FittedModel`]: a network with its likelihood and preprocessing, as a file.
 //!
 //! Inside, the way of an update: `batches` gathers sixteen samples to a strip, `program`
-//! runs the network (`ffn` or `transformer`) forward and back over strips, `objective` turns
+//! runs the network (`ffn` or `transformer`, hidden units of the FFN ReLU or `smooth`) in its paper form forward and back over strips, `objective` turns
 //! outputs into their gradient in between, `gradient` strings the three together, `adam` or `scoring` (with the
 //! curvature of `information`) makes the step and `fit` keeps the best checkpoint by its `loss`.
 

@@ -9,8 +9,9 @@ use loopfit_numerics::lanes::{Kernel, Lane, Simd};
 ///
 /// # Formula
 /// With `g_t` the gradient of `z_t`: `g_T = W_out^T g_out`,
-/// `a_t = 1{h_t > 0} W2^T g_{t+1}` and `g_t = g_{t+1} + W1^T a_t`.
-pub(super) struct Backward<'a, const Q: usize, const N: usize> {
+/// `a_t = s'(u_t) W2^T g_{t+1}` and `g_t = g_{t+1} + W1^T a_t`. The ReLU's derivative is
+/// `1{h_t > 0}`; those of smooth units stand in `a` before.
+pub(super) struct Backward<'a, const Q: usize, const N: usize, const SMOOTH: bool> {
     pub(super) p: &'a Packing,
     pub(super) params: &'a [f32],
     pub(super) g_out: &'a [Lane],
@@ -19,7 +20,7 @@ pub(super) struct Backward<'a, const Q: usize, const N: usize> {
     pub(super) g: &'a mut [Lane],
 }
 
-impl<const Q: usize, const N: usize> Kernel for Backward<'_, Q, N> {
+impl<const Q: usize, const N: usize, const SMOOTH: bool> Kernel for Backward<'_, Q, N, SMOOTH> {
     type Output = ();
 
     #[inline(always)]
@@ -37,7 +38,7 @@ impl<const Q: usize, const N: usize> Kernel for Backward<'_, Q, N> {
     }
 }
 
-impl<const Q: usize, const N: usize> Backward<'_, Q, N> {
+impl<const Q: usize, const N: usize, const SMOOTH: bool> Backward<'_, Q, N, SMOOTH> {
     /// `M` strips from `strip` on, back through all iterations.
     #[inline(always)]
     fn tile<S: Simd, const M: usize>(&mut self, s: S, strip: usize, strips: usize) {
@@ -61,14 +62,15 @@ impl<const Q: usize, const N: usize> Backward<'_, Q, N> {
             );
             let units = &self.params[p.units(p.block_at(t))];
             let range = (t * strips + strip) * p.r..(t * strips + strip + M) * p.r;
-            g = block_backward(s, units, g, &self.h[range.clone()], &mut self.a[range]);
+            let (h, a) = (&self.h[range.clone()], &mut self.a[range]);
+            g = block_backward::<S, Q, M, SMOOTH>(s, units, g, h, a);
         }
         keep(s, &mut self.g[strip * Q..][..M * Q], &g);
     }
 }
 
 #[inline(always)]
-fn block_backward<S: Simd, const Q: usize, const M: usize>(
+fn block_backward<S: Simd, const Q: usize, const M: usize, const SMOOTH: bool>(
     s: S,
     units: &[f32],
     g: [[S::V; Q]; M],
@@ -94,7 +96,11 @@ fn block_backward<S: Simd, const Q: usize, const M: usize>(
         for m in 0..M {
             // SAFETY: m < M, j < r and both lengths are M * r, asserted above.
             let (h, a) = unsafe { (h.get_unchecked(m * r + j), a.get_unchecked_mut(m * r + j)) };
-            v[m] = s.select_greater(s.load(h), zero, v[m], zero);
+            v[m] = if SMOOTH {
+                s.mul(v[m], s.load(a))
+            } else {
+                s.select_greater(s.load(h), zero, v[m], zero)
+            };
             s.store(a, v[m]);
         }
         for k in 0..Q {

@@ -5,19 +5,27 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::pack::Packing;
-use loopfit_numerics::lanes::{Kernel, Lane, Simd};
+use crate::smooth::Activate;
+use loopfit_numerics::lanes::{Kernel, Lane, Level, Simd};
 
-/// Outputs of all strips; with `KEEP` also states and hidden values of every iteration.
-pub(super) struct Forward<'a, const Q: usize, const N: usize, const KEEP: bool> {
+/// Outputs of all strips; with `KEEP` also states and hidden values of every iteration and, of
+/// smooth units, derivatives. Without, `h` is room for the hidden values of `N` strips if they are
+/// smooth.
+pub(super) struct Forward<'a, const Q: usize, const N: usize, const KEEP: bool, const SMOOTH: bool>
+{
+    pub(super) level: Level,
     pub(super) p: &'a Packing,
     pub(super) params: &'a [f32],
     pub(super) x: &'a [Lane],
     pub(super) out: &'a mut [Lane],
     pub(super) z: &'a mut [Lane],
     pub(super) h: &'a mut [Lane],
+    pub(super) slopes: &'a mut [Lane],
 }
 
-impl<const Q: usize, const N: usize, const KEEP: bool> Kernel for Forward<'_, Q, N, KEEP> {
+impl<const Q: usize, const N: usize, const KEEP: bool, const SMOOTH: bool> Kernel
+    for Forward<'_, Q, N, KEEP, SMOOTH>
+{
     type Output = ();
 
     #[inline(always)]
@@ -35,7 +43,9 @@ impl<const Q: usize, const N: usize, const KEEP: bool> Kernel for Forward<'_, Q,
     }
 }
 
-impl<const Q: usize, const N: usize, const KEEP: bool> Forward<'_, Q, N, KEEP> {
+impl<const Q: usize, const N: usize, const KEEP: bool, const SMOOTH: bool>
+    Forward<'_, Q, N, KEEP, SMOOTH>
+{
     /// `M` strips from `strip` on, through all iterations.
     #[inline(always)]
     fn tile<S: Simd, const M: usize>(&mut self, s: S, strip: usize, strips: usize) {
@@ -58,7 +68,20 @@ impl<const Q: usize, const N: usize, const KEEP: bool> Forward<'_, Q, N, KEEP> {
         for t in 0..p.iterations {
             let block = p.block_at(t);
             let (units, b2) = (&self.params[p.units(block)], &self.params[p.b2(block)]);
-            if KEEP {
+            if SMOOTH {
+                let (mut range, mut slopes) = (0..M * p.r, 0..0);
+                if KEEP {
+                    keep(s, &mut self.z[(t * strips + strip) * Q..][..M * Q], &z);
+                    range = (t * strips + strip) * p.r..(t * strips + strip + M) * p.r;
+                    slopes = range.clone();
+                }
+                let activate = Activate {
+                    activation: p.activation,
+                    values: &mut self.h[range],
+                    slopes: &mut self.slopes[slopes],
+                };
+                z = block_smooth::<S, Q, M>(s, self.level, units, b2, z, activate);
+            } else if KEEP {
                 keep(s, &mut self.z[(t * strips + strip) * Q..][..M * Q], &z);
                 let h = &mut self.h[(t * strips + strip) * p.r..][..M * p.r];
                 z = block_forward::<S, Q, M, KEEP>(s, units, b2, z, h);
@@ -99,13 +122,7 @@ fn block_forward<S: Simd, const Q: usize, const M: usize, const KEEP: bool>(
     let r = units.len() / (2 * Q + 1);
     assert!(!KEEP || h.len() == M * r);
     let zero = s.splat(0.0);
-    let mut next = z;
-    for k in 0..Q {
-        let b = s.splat(b2[k]);
-        for m in 0..M {
-            next[m][k] = s.add(next[m][k], b);
-        }
-    }
+    let mut next = plus_bias(s, z, b2);
     for (j, unit) in units.chunks_exact(2 * Q + 1).enumerate() {
         let mut v = [s.splat(unit[Q]); M];
         for k in 0..Q {
@@ -129,6 +146,75 @@ fn block_forward<S: Simd, const Q: usize, const M: usize, const KEEP: bool>(
         }
     }
     next
+}
+
+/// `z + W2 s(W1 z + b1) + b2` for `M` strips: all preactivations go to memory, where `activate`
+/// finds them, and hidden values are read from there. So one loop for all state dimensions
+/// evaluates the activation, and its divisions overlap.
+#[inline(always)]
+fn block_smooth<S: Simd, const Q: usize, const M: usize>(
+    s: S,
+    level: Level,
+    units: &[f32],
+    b2: &[f32],
+    z: [[S::V; Q]; M],
+    activate: Activate<'_>,
+) -> [[S::V; Q]; M] {
+    let r = units.len() / (2 * Q + 1);
+    let Activate {
+        activation,
+        values: h,
+        slopes,
+    } = activate;
+    assert!(h.len() == M * r);
+    for (j, unit) in units.chunks_exact(2 * Q + 1).enumerate() {
+        let mut v = [s.splat(unit[Q]); M];
+        for k in 0..Q {
+            let w = s.splat(unit[k]);
+            for m in 0..M {
+                v[m] = s.fma(w, z[m][k], v[m]);
+            }
+        }
+        for m in 0..M {
+            // SAFETY: m < M, j < r and h.len() == M * r, asserted above.
+            s.store(unsafe { h.get_unchecked_mut(m * r + j) }, v[m]);
+        }
+    }
+    level.run(Activate {
+        activation,
+        values: &mut *h,
+        slopes,
+    });
+    let mut next = plus_bias(s, z, b2);
+    for (j, unit) in units.chunks_exact(2 * Q + 1).enumerate() {
+        let mut v = [s.splat(0.0); M];
+        for m in 0..M {
+            // SAFETY: as above.
+            v[m] = s.load(unsafe { h.get_unchecked(m * r + j) });
+        }
+        for k in 0..Q {
+            let w = s.splat(unit[Q + 1 + k]);
+            for m in 0..M {
+                next[m][k] = s.fma(w, v[m], next[m][k]);
+            }
+        }
+    }
+    next
+}
+
+#[inline(always)]
+fn plus_bias<S: Simd, const Q: usize, const M: usize>(
+    s: S,
+    mut z: [[S::V; Q]; M],
+    b2: &[f32],
+) -> [[S::V; Q]; M] {
+    for k in 0..Q {
+        let b = s.splat(b2[k]);
+        for m in 0..M {
+            z[m][k] = s.add(z[m][k], b);
+        }
+    }
+    z
 }
 
 /// Writes the states of `M` strips.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::program::Program;
-use loopfit_model::{Network, Tying, init};
+use loopfit_model::{Activation, Network, Tying, init};
 use loopfit_numerics::lanes::LANES;
 use loopfit_numerics::stream::Stream;
 use proptest::prelude::*;
@@ -16,14 +16,14 @@ fn any_tying() -> impl Strategy<Value = Tying> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// The general kernels are the register kernels with the state in memory.
     #[test]
     fn general_and_register_kernels_give_the_same_bits(
-        tying in any_tying(), d in 1usize..6, q in 1usize..=MAX_REGISTER_STATE, r in 1usize..20, strips in 1usize..11, seed: u64,
+        activation in prop::sample::select(Activation::ALL.to_vec()), tying in any_tying(), d in 1usize..6, q in 1usize..=MAX_REGISTER_STATE, r in 1usize..20, strips in 1usize..11, seed: u64,
     ) {
-        let network = Network::ffn(d, 2, q, r, tying).unwrap();
+        let network = Network::ffn(d, 2, q, r, tying).unwrap().with_activation(activation).unwrap();
         let p = &Packing::new(&network);
         let start = init::fresh(&network, 0.5, Stream::new(seed));
         let params = &Program::new(&network, Level::fastest()).pack(&start);
@@ -37,7 +37,10 @@ proptest! {
         let mut out = vec![Lane::ZERO; strips * 2];
         let (mut kept, mut other) = (Activations::default(), Activations::default());
         let mut acc = vec![Lane::ZERO; p.len()];
+        ffn.predict(params, x, &mut out);
+        let predicted = out.clone();
         ffn.forward(params, x, &mut out, &mut kept);
+        prop_assert_eq!(predicted, out.clone());
         ffn.backward(params, x, g_out, &mut kept, &mut acc);
 
         other.z.resize(kept.z.len(), Lane::ZERO);
@@ -45,7 +48,7 @@ proptest! {
         other.a.resize(kept.a.len(), Lane::ZERO);
         other.g.resize(kept.g.len(), Lane::ZERO);
         let mut other_out = out.clone();
-        general::forward(level, p, params, x, &mut other_out, Some(general::Kept { z: &mut other.z, h: &mut other.h, slopes: &mut [] }));
+        general::forward(level, p, params, x, &mut other_out, Some(general::Kept { z: &mut other.z, h: &mut other.h, slopes: &mut other.a }));
         general::backward(level, p, params, g_out, &other.h, &mut other.a, &mut other.g);
         prop_assert_eq!(out, other_out);
         prop_assert_eq!(kept.z, other.z);
