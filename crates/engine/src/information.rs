@@ -253,7 +253,9 @@ mod tests {
     use crate::gradient::node_strips;
     use loopfit_data::Samples;
     use loopfit_likelihood::{Bernoulli, Gaussian, Laplace, Multiclass, Nodes, ScalarLikelihood};
-    use loopfit_model::{Architecture, Network, Parameters, Tying, init, reference};
+    use loopfit_model::{
+        Activation, Architecture, Form, Network, Parameters, Tying, init, reference,
+    };
 
     const N: usize = 37;
 
@@ -339,14 +341,32 @@ mod tests {
     fn matches_its_definition() {
         for (case, likelihood) in likelihoods().into_iter().enumerate() {
             let (ffn, transformer) = (Architecture::Ffn, Architecture::transformer(2));
-            for (architecture, q, tying) in [
-                (&ffn, 2, Tying::Single),
-                (&ffn, 2, Tying::Loop { t: 3 }),
-                (&ffn, 2, Tying::Untied { t: 2 }),
-                (&transformer, 3, Tying::Loop { t: 2 }),
+            let (relu, paper) = (Activation::Relu, Form::Paper);
+            for (architecture, q, tying, activation, form) in [
+                (&ffn, 2, Tying::Single, relu, paper),
+                (&ffn, 2, Tying::Loop { t: 3 }, relu, paper),
+                (&ffn, 2, Tying::Untied { t: 2 }, relu, paper),
+                (&ffn, 2, Tying::Single, Activation::Tanh, paper),
+                (
+                    &ffn,
+                    3,
+                    Tying::Loop { t: 3 },
+                    Activation::Silu,
+                    Form::Canonical,
+                ),
+                (
+                    &ffn,
+                    3,
+                    Tying::Untied { t: 2 },
+                    Activation::Sine,
+                    Form::Carried { extra: 2 },
+                ),
+                (&transformer, 3, Tying::Loop { t: 2 }, relu, paper),
             ] {
                 let outputs = likelihood.outputs();
                 let network = Network::new(architecture.clone(), 2, outputs, q, 3, tying).unwrap();
+                let network = network.with_activation(activation).unwrap();
+                let network = network.with_form(form).unwrap();
                 let parameters = init::fresh(&network, 0.5, Stream::new(case as u64));
                 let program = Program::new(&network, Level::fastest());
                 let params = program.pack(&parameters);

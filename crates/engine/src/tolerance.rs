@@ -218,6 +218,23 @@ mod tests {
         assert_eq!(got.rows, 200);
     }
 
+    /// The same with the network that is one.
+    #[test]
+    fn one_step_solves_an_affine_network() {
+        let parameters = Parameters::new(Network::affine(1, 1, 1).unwrap(), vec![0.3, 0.1]);
+        let x: Vec<f32> = (0..200).map(|i| i as f32 / 100.0 - 1.0).collect();
+        let y = x.iter().map(|x| 0.5 * x - 0.25).collect();
+        let train = Samples::new(1, x, y).unwrap();
+        let likelihood = Likelihood::Gaussian(Gaussian::squared_error());
+        let got = tolerance(&parameters.unwrap(), likelihood, Bounds::default(), &train).unwrap();
+        let loss = got.loss - 0.5 * (2.0 * std::f64::consts::PI * 0.5).ln();
+        assert!(
+            (got.predicted_decrease / loss - 1.0).abs() < 1e-4,
+            "{got:?}"
+        );
+        assert!((got.achieved_decrease / loss - 1.0).abs() < 1e-4, "{got:?}");
+    }
+
     #[test]
     fn large_networks_are_refused() {
         let network = Network::ffn(1, 1, 60, 40, Tying::Single).unwrap();

@@ -6,7 +6,7 @@ use loopfit_engine::{
     Adam, Control, Engine, FitOutcome, FitSpec, Optimiser, Scoring, Stage, Start, Stop, WeightDecay,
 };
 use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Laplace, Likelihood, Multiclass};
-use loopfit_model::{Architecture, Bounds, Network, Tying, growth};
+use loopfit_model::{Activation, Architecture, Bounds, Form, Network, Tying, growth};
 use loopfit_numerics::lanes::Level;
 use loopfit_numerics::stream::Stream;
 use sha2::{Digest, Sha256};
@@ -110,6 +110,35 @@ fn transformer_specs() -> Vec<FitSpec> {
     specs
 }
 
+/// The same fits with smooth units and in other forms: each activation meets each form, and each
+/// likelihood some of both.
+fn smooth_specs() -> Vec<FitSpec> {
+    let forms = [
+        Form::Paper,
+        Form::Canonical,
+        Form::Carried { extra: 1 },
+        Form::Carried { extra: 2 },
+    ];
+    let all = all_specs();
+    let mut specs = Vec::new();
+    for (i, (activation, form)) in Activation::ALL
+        .into_iter()
+        .flat_map(|activation| forms.map(|form| (activation, form)))
+        .enumerate()
+    {
+        let mut spec = all[i % all.len()].clone();
+        let network = spec.network.with_activation(activation).unwrap();
+        spec.network = network.with_form(form).unwrap();
+        specs.push(spec);
+    }
+    for (i, rank) in [(0, 2), (3, 1), (9, 2)] {
+        let mut spec = all[i].clone();
+        spec.network = Network::affine(2, spec.likelihood.outputs(), rank).unwrap();
+        specs.push(spec);
+    }
+    specs
+}
+
 fn run(specs: &[FitSpec], threads: usize, level: Level) -> Vec<FitOutcome> {
     Engine::at_level(threads, level)
         .unwrap()
@@ -139,7 +168,7 @@ fn hash(outcomes: &[FitOutcome]) -> String {
 
 #[test]
 fn same_bits_on_any_threads_and_level() {
-    let specs = [all_specs(), transformer_specs()].concat();
+    let specs = [all_specs(), transformer_specs(), smooth_specs()].concat();
     let first = run(&specs, 1, Level::fastest());
     assert!(
         first
@@ -187,6 +216,82 @@ fn same_bits_of_transformers_on_any_machine() {
         hash(&run(&transformer_specs(), 2, Level::fastest())),
         "ba79093f0f4fe00ef529f2e698eb9897ca85c7bbdd9da97b8538fe8bdea1ded0"
     );
+}
+
+/// As above for smooth units and other forms than the paper's, and a state too large for registers.
+#[test]
+fn same_bits_of_smooth_units_and_forms_on_any_machine() {
+    let mut specs = smooth_specs();
+    for (activation, form) in [
+        (Activation::Tanh, Form::Paper),
+        (Activation::Silu, Form::Canonical),
+    ] {
+        let mut wide = all_specs()[1].clone();
+        let network = Network::ffn(2, 1, 18, 5, Tying::Loop { t: 3 }).unwrap();
+        let network = network.with_activation(activation).unwrap();
+        wide.network = network.with_form(form).unwrap();
+        specs.push(wide);
+    }
+    assert_eq!(
+        hash(&run(&specs, 2, Level::fastest())),
+        "599d51d739095a2f8ae23ef020d411342b2c0c4423414dca31ab5c1bb0f469c6"
+    );
+}
+
+/// Every activation learns in every form, by either optimiser alone.
+#[test]
+fn every_network_learns() {
+    let adam = Stage {
+        updates: 300,
+        validate_every: 100,
+        learning_rate: 0.01,
+        ..Stage::default()
+    };
+    let scoring = Stage {
+        optimiser: Optimiser::Scoring(Scoring::default()),
+        updates: 60,
+        validate_every: 20,
+        learning_rate: 0.3,
+        ..Stage::default()
+    };
+    let likelihood = Likelihood::Gaussian(Gaussian::squared_error());
+    let mut specs = Vec::new();
+    for tying in [Tying::Single, Tying::Loop { t: 5 }, Tying::Untied { t: 2 }] {
+        for activation in Activation::ALL {
+            for form in [
+                Form::Paper,
+                Form::Canonical,
+                Form::Carried { extra: 1 },
+                Form::Carried { extra: 2 },
+            ] {
+                for stage in [&adam, &scoring] {
+                    let mut spec = spec(likelihood, tying, 1);
+                    let network = spec.network.with_activation(activation).unwrap();
+                    spec.network = network.with_form(form).unwrap();
+                    spec.stages = vec![stage.clone()];
+                    specs.push(spec);
+                }
+            }
+        }
+    }
+    for stage in [adam, scoring] {
+        let mut spec = spec(likelihood, Tying::Single, 1);
+        spec.network = Network::affine(2, 1, 2).unwrap();
+        spec.stages = vec![stage];
+        specs.push(spec);
+    }
+    for (spec, outcome) in specs.iter().zip(run(&specs, 2, Level::fastest())) {
+        // The squared error is what exceeds the density's constant.
+        let constant = 0.5 * (2.0 * std::f64::consts::PI * 0.5).ln();
+        let (network, form) = (&spec.network, spec.network.form());
+        let (start, end) = (outcome.curve[0].1 - constant, outcome.validation - constant);
+        assert!(
+            end < 0.75 * start,
+            "{network} of {form} form: {start} to {end}"
+        );
+        assert_eq!(outcome.stop, Stop::Completed);
+        assert_eq!(outcome.parameters.network(), network);
+    }
 }
 
 #[test]

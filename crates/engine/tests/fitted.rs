@@ -4,7 +4,7 @@ use loopfit_data::table::Column;
 use loopfit_data::{Preprocessing, Roles, Scaling, Table, Task};
 use loopfit_engine::{FittedModel, ModelError, Predictions, Provenance};
 use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Likelihood, Multiclass, Nodes};
-use loopfit_model::{Bounds, Network, Tying, init, reference};
+use loopfit_model::{Activation, Bounds, Form, Network, Parameters, Tying, init, reference};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
 use serde_json::{Value, json};
@@ -70,6 +70,7 @@ fn model(task: Task) -> FittedModel {
             validation: 0.0,
             updates: 0,
         },
+        assessment: None,
     }
 }
 
@@ -192,6 +193,40 @@ fn a_regression_answers_in_the_units_of_its_target() {
     }
     let score = model.score(&table, &(0..50).collect::<Vec<_>>()).unwrap();
     assert!((score.value / mean(&squares) - 1.0).abs() < 1e-5);
+}
+
+/// Files keep a network's form and its activation, and predictions are those of its paper form.
+#[test]
+fn every_form_survives_its_file() {
+    let (model, table) = (model(Task::Regression), table(50));
+    let forms = [Form::Paper, Form::Canonical, Form::Carried { extra: 2 }];
+    let of = |form| {
+        let network = model.parameters.network().clone();
+        network.with_form(form).unwrap()
+    };
+    let networks = Activation::ALL.iter().flat_map(|activation| {
+        let network = |form| of(form).with_activation(*activation).unwrap();
+        forms.map(network)
+    });
+    for network in networks.chain([Network::affine(2, 1, 1).unwrap()]) {
+        let with = |parameters: Parameters| FittedModel {
+            parameters,
+            ..model.clone()
+        };
+        let own = with(init::fresh(&network, 1.0, Stream::new(5)));
+        let loaded = reload(&own, |_| {}).unwrap();
+        assert_eq!(loaded.parameters, own.parameters);
+        let paper = with(own.parameters.to_paper());
+        assert_eq!(
+            loaded.predict(&table).unwrap(),
+            paper.predict(&table).unwrap()
+        );
+        let rows: Vec<usize> = (0..50).collect();
+        assert_eq!(
+            loaded.score(&table, &rows).unwrap(),
+            paper.score(&table, &rows).unwrap()
+        );
+    }
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn architectures(tokens: usize, d: usize) -> [Architecture; 2] {
 }
 
 /// Networks of these sizes: a Transformer, and the FFN with every activation and in every form that
-/// has them; other forms than the paper's take the activations in turn.
+/// has them; other forms than the paper's take the activations in turn, and one reads some inputs only.
 fn networks(
     tokens: usize,
     [d, outputs, q, r]: [usize; 4],
@@ -40,6 +40,10 @@ fn networks(
         networks.push(ffn.clone().with_activation(activation).unwrap());
     }
     networks.push(Network::affine(d, outputs, q.min(d)).unwrap());
+    let every_second: Vec<usize> = (0..d).step_by(2).rev().collect();
+    let narrow = Network::ffn(every_second.len(), outputs, q, r, tying).unwrap();
+    let narrow = narrow.with_form(Form::Canonical).unwrap();
+    networks.push(narrow.reading(d, every_second).unwrap());
     let carried = (1..q).map(|extra| Form::Carried { extra });
     for (i, form) in carried.chain([Form::Canonical]).enumerate() {
         let activation = Activation::ALL[(turn + i) % Activation::ALL.len()];
@@ -144,20 +148,22 @@ fn rounding(network: &Network) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     /// Every coefficient's derivative against a central difference in f64, for every
-    /// architecture, likelihood and tying.
+    /// architecture, activation, form, likelihood and tying.
     #[test]
     fn gradients_match_finite_differences(
         d in 1usize..4, tokens in 1usize..4, q in 1usize..7, r in 1usize..7, t in 2usize..4, n in 1usize..24,
         seed: u64, tight: bool,
     ) {
-        for (kind, architecture) in (0..5).flat_map(|kind| architectures(tokens, d).map(|a| (kind, a))) {
-            for tying in [Tying::Single, Tying::Loop { t }, Tying::Untied { t }] {
-                let likelihood = likelihood(kind, d);
-                let outputs = likelihood.outputs();
-                let network = Network::new(architecture.clone(), d, outputs, q, r, tying).unwrap();
+        let tyings = [Tying::Single, Tying::Loop { t }, Tying::Untied { t }];
+        for (kind, tying) in (0..5).flat_map(|kind| tyings.map(|tying| (kind, tying))) {
+            let likelihood = likelihood(kind, d);
+            let all = networks(tokens, [d, likelihood.outputs(), q, r], tying, seed as usize % 4);
+            // Finite differences take long: the Transformer, and two of the others.
+            let some = [0, 1 + seed as usize % (all.len() - 1), 1 + (seed as usize / 64 + kind) % (all.len() - 1)];
+            for network in some.map(|i| all[i].clone()) {
                 let stream = Stream::new(seed);
                 let parameters = start(&network, stream.child("start"));
                 let samples = samples(likelihood, d, n, stream.child("samples"));
@@ -230,9 +236,7 @@ proptest! {
         n in 1usize..200, seed: u64,
     ) {
         let likelihood = likelihood(kind, d);
-        for architecture in architectures(tokens, d) {
-            let outputs = likelihood.outputs();
-            let network = Network::new(architecture, d, outputs, q, r, tying).unwrap();
+        for network in networks(tokens, [d, likelihood.outputs(), q, r], tying, seed as usize % 4) {
             let parameters = start(&network, Stream::new(seed));
             let samples = samples(likelihood, d, n, Stream::new(seed));
             let bits = |level| -> Vec<u32> {
@@ -246,6 +250,33 @@ proptest! {
         }
     }
 
+    /// Fixed coefficients change nothing: outputs and gradients of a network in another form are
+    /// those of its paper form, bit for bit.
+    #[test]
+    fn forms_are_parts_of_the_papers_networks(
+        kind in 0usize..5, tying in any_tying(), d in 1usize..6, q in 1usize..20, r in 1usize..9, n in 1usize..60,
+        seed: u64,
+    ) {
+        let likelihood = likelihood(kind, d);
+        for network in networks(1, [d, likelihood.outputs(), q, r], tying, seed as usize % 4) {
+            let parameters = start(&network, Stream::new(seed));
+            let paper = parameters.to_paper();
+            let samples = samples(likelihood, d, n, Stream::new(seed));
+            let [own, full] = [&parameters, &paper]
+                .map(|p| gradient(p, likelihood, &samples, 8.0, Level::fastest()));
+            let slots = network.slots();
+            prop_assert_eq!(own.len(), network.count());
+            for (slot, full) in slots.iter().zip(full) {
+                if let Slot::Free(i) = slot {
+                    prop_assert_eq!(own[*i].to_bits(), full.to_bits());
+                }
+            }
+            let [own, full] = [&parameters, &paper]
+                .map(|p| Predictor::new(p, Bounds::default()).every_iteration(samples.x()));
+            prop_assert_eq!(own, full);
+        }
+    }
+
     /// The readout after t iterations is the network that stops there, and where the output is the
     /// whole state, its change is that of the readout.
     #[test]
@@ -253,12 +284,15 @@ proptest! {
         tying in any_tying(), d in 1usize..4, tokens in 1usize..4, q in 1usize..8, r in 1usize..6,
         n in 1usize..300, seed: u64,
     ) {
-        for architecture in architectures(tokens, d) {
+        let [ffn, transformer] = architectures(tokens, d);
+        let both = Activation::ALL.map(|activation| (ffn.clone(), activation));
+        for (architecture, activation) in both.into_iter().chain([(transformer, Activation::Relu)]) {
             let width = match &architecture {
                 Architecture::Ffn => q,
                 Architecture::Transformer { partition } => (partition.len() + 3) * q,
             };
             let network = Network::new(architecture, d, width, q, r, tying).unwrap();
+            let network = network.with_activation(activation).unwrap();
             let mut values = start(&network, Stream::new(seed)).into_values();
             let layout = network.layout();
             values[layout.get("output.bias").unwrap().range()].fill(0.0);
