@@ -1,7 +1,9 @@
 //! Speed of training and prediction on one core, beside the core's measured peak.
 //!
 //! `cargo xtask bench engine [--json]` prints our figures; `--cases DIR` writes the same
-//! shapes with coefficients, a batch and our gradient, for the peers to check against.
+//! shapes with coefficients, a batch and our gradient, for the peers to check against;
+//! `--smooth` measures smooth units and other forms, which the peers do not have; `--only A` measures
+//! one shape.
 #![allow(clippy::print_stdout)]
 
 use loopfit_data::Samples;
@@ -10,7 +12,7 @@ use loopfit_engine::{
     flops_per_gradient, gradient,
 };
 use loopfit_likelihood::{Gaussian, Likelihood, Multiclass};
-use loopfit_model::{Architecture, Bounds, Network, Parameters, Tying, init};
+use loopfit_model::{Activation, Architecture, Bounds, Form, Network, Parameters, Tying, init};
 use loopfit_numerics::lanes::{Kernel, Level, Simd};
 use loopfit_numerics::stream::Stream;
 use serde_json::{Map, Value, json};
@@ -20,6 +22,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// One line of the tables in `docs/benchmarks.md`.
+#[derive(Clone, Copy)]
 struct Shape {
     name: &'static str,
     /// Of the number of inputs.
@@ -30,6 +33,8 @@ struct Shape {
     tying: Tying,
     outputs: usize,
     batch: usize,
+    activation: Activation,
+    form: Form,
 }
 
 /// A residual FFN with one output and batches of 128.
@@ -43,6 +48,8 @@ const fn ffn(name: &'static str, d: usize, q: usize, r: usize, tying: Tying) -> 
         tying,
         outputs: 1,
         batch: 128,
+        activation: Activation::Relu,
+        form: Form::Paper,
     }
 }
 
@@ -71,6 +78,21 @@ const SHAPES: [Shape; 11] = [
     transformer("J", 5, 4, 7),
     transformer("K", 2, 8, 5),
 ];
+/// Shapes A, D and F with every activation in the paper's and in canonical form.
+fn smooth_shapes() -> Vec<Shape> {
+    let mut shapes = Vec::new();
+    for shape in [SHAPES[0], SHAPES[3], SHAPES[5]] {
+        for form in [Form::Paper, Form::Canonical] {
+            shapes.extend(Activation::ALL.map(|activation| Shape {
+                activation,
+                form,
+                ..shape
+            }));
+        }
+    }
+    shapes
+}
+
 const TRAINING_ROWS: usize = 4096;
 const VALIDATION_ROWS: usize = 1024;
 const PREDICTED_ROWS: usize = 100_000;
@@ -90,8 +112,14 @@ fn main() {
         return;
     }
     let peak = fma_peak();
-    let measured: Vec<Measured> = SHAPES
+    let shapes = match arguments.iter().any(|a| a == "--smooth") {
+        true => smooth_shapes(),
+        false => SHAPES.to_vec(),
+    };
+    let only = arguments.iter().skip_while(|a| *a != "--only").nth(1);
+    let measured: Vec<Measured> = shapes
         .iter()
+        .filter(|shape| only.is_none_or(|name| name == shape.name))
         .map(|shape| Measured::new(&Case::new(shape), peak))
         .collect();
     if arguments.iter().any(|a| a == "--json") {
@@ -106,11 +134,15 @@ fn main() {
         Level::fastest().name(),
         peak / 1e9
     );
-    println!("shape  parameters  updates/s  of peak  two threads   row, us   rows/s     memory");
+    println!(
+        "shape  unit  form       parameters  updates/s  of peak  two threads   row, us   rows/s     memory"
+    );
     for m in &measured {
         println!(
-            "{:<5}  {:>10}  {:>9.0}  {:>6.1}%  {:>10.2}x  {:>8.2}  {:>7.2}M  {:>6.2} MB",
+            "{:<5}  {:<4}  {:<9}  {:>10}  {:>9.0}  {:>6.1}%  {:>10.2}x  {:>8.2}  {:>7.2}M  {:>6.2} MB",
             m.name,
+            m.activation,
+            m.form,
             m.parameters,
             m.updates_per_s,
             100.0 * m.peak_fraction,
@@ -141,6 +173,8 @@ impl Case {
             tying,
             outputs,
             batch,
+            activation,
+            form,
         } = shape;
         let likelihood = if outputs == 1 {
             Likelihood::Gaussian(Gaussian::squared_error())
@@ -162,8 +196,10 @@ impl Case {
             let y = y.collect();
             Samples::new(d, x, y).expect("finite samples")
         };
-        let network =
-            Network::new(architecture(d), d, outputs, q, r, tying).expect("a valid shape");
+        let network = Network::new(architecture(d), d, outputs, q, r, tying)
+            .and_then(|network| network.with_activation(activation))
+            .and_then(|network| network.with_form(form))
+            .expect("a valid shape");
         let multiplier = 1.0 / tying.iterations() as f64;
         Self {
             name,
@@ -229,6 +265,8 @@ impl Case {
 
 struct Measured {
     name: &'static str,
+    activation: Activation,
+    form: Form,
     parameters: usize,
     updates_per_s: f64,
     peak_fraction: f64,
@@ -286,6 +324,8 @@ impl Measured {
         });
         Self {
             name: case.name,
+            activation: network.activation(),
+            form: network.form(),
             parameters: network.count(),
             updates_per_s: updates / one,
             peak_fraction: flops * updates / one / peak,
