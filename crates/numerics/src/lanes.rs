@@ -151,7 +151,7 @@ pub trait Simd: Copy + Send + Sync + 'static {
             1.0,
             0.133_796_99,
             0.003_494_012_6,
-            2.058_312_9e-5,
+            2.058_313e-5,
             1.331_860_8e-8,
         ];
         const Q: [f32; 5] = [
@@ -214,7 +214,7 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn reduced_angle(self, x: Self::V) -> (Self::V, Self::V) {
         // The product with n of the first part, and its difference from x, need no rounding up to
         // |x| of 10^4 and more.
-        const PI: [f32; 3] = [3.141_592_7, -8.742_278e-8, -3.430_249e-15];
+        const PI: [f32; 3] = [std::f32::consts::PI, -8.742_278e-8, -3.430_249e-15];
         // Above pi / 2, because the rounded 1 / pi may choose the neighbour of the nearest n.
         const HALF: f32 = 1.6;
         let t = self.fma(
