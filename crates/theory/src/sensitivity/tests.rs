@@ -2,7 +2,7 @@
 
 use super::*;
 use loopfit_model::reference::{LAYER_NORM_STABILISER, forward_values};
-use loopfit_model::{Network, Tying};
+use loopfit_model::{Activation, Network, Tying};
 use loopfit_numerics::stream::Stream;
 use proptest::prelude::*;
 
@@ -56,11 +56,13 @@ proptest! {
     #[test]
     fn measured_sensitivity_stays_below_gamma(
         seed: u64, d in 1usize..4, q in 1usize..5, r in 1usize..6, t in 1usize..6, ln_m in -3f64..1.0,
-        ln_distance in -12f64..0.7, transformer: bool, untied: bool, vertex: bool,
+        ln_distance in -12f64..0.7, transformer: bool, untied: bool, vertex: bool, unit in 0usize..3,
     ) {
         let architecture = if transformer { Architecture::transformer(d) } else { Architecture::Ffn };
         let tying = if untied { Tying::Untied { t } } else { Tying::Loop { t } };
         let network = Network::new(architecture.clone(), d, 1, q, r, tying).unwrap();
+        let activation = [Activation::Relu, Activation::Tanh, Activation::Sine][if transformer { 0 } else { unit }];
+        let network = network.with_activation(activation).unwrap();
         let m = ln_m.exp();
         let stream = Stream::new(seed);
         let draw = |label: &str| -> Vec<f64> {
