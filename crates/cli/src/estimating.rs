@@ -103,6 +103,7 @@ impl EstimateArguments {
             paper: self.form == Some(FormName::Paper),
             work,
             test_fraction: self.test_fraction.unwrap_or(TEST_FRACTION),
+            test_seed: None,
             refit: !self.no_refit,
             seed,
         }

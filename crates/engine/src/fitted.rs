@@ -112,6 +112,21 @@ pub struct Provenance {
     pub updates: usize,
 }
 
+impl Provenance {
+    /// Of a model that only stands beside others and is not kept.
+    pub fn nothing() -> Self {
+        Self {
+            version: String::new(),
+            source: String::new(),
+            training_samples: String::new(),
+            budget: 0,
+            seed: 0,
+            validation: 0.0,
+            updates: 0,
+        }
+    }
+}
+
 /// Why a model file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -150,6 +165,22 @@ pub enum ModelError {
 }
 
 impl FittedModel {
+    /// Holds predictions to the range of the training targets from now on.
+    pub fn hold_to_range(&mut self) {
+        let assessment = self.assessment.get_or_insert(Assessment {
+            rows: 0,
+            selected_by: String::new(),
+            selection_rows: 0,
+            metric: String::new(),
+            error: 0.0,
+            test_error: None,
+            test_rows: 0,
+            clip: true,
+            residuals: Vec::new(),
+        });
+        assessment.clip = true;
+    }
+
     /// Writes the model: beside, synced, then renamed.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
         let mut extra = serde_json::Map::new();

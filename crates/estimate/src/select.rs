@@ -36,7 +36,7 @@ const ROWS_OF_STARTS: usize = 16_384;
 /// Steps of going on with more rows.
 const LAST_STEPS: usize = 25;
 /// Standard errors by which the held-out loss of a network must be below that of the affine function to be preferred.
-const PREFERRED: f64 = 1.0;
+const PREFERRED: f64 = 1.5;
 
 /// Part of the first round's candidates that are taken at random; the others are neighbours of the best of these.
 const RANDOM: f64 = 0.6;
@@ -73,9 +73,9 @@ pub struct Choice {
     pub starts: usize,
     /// Most steps of each fit: part of the choice, since with separable classes the evidence lets coefficients grow for ever.
     pub steps: usize,
-    /// Loss of each held-out row, in the order of the folds.
+    /// Loss of each row that some fold holds out, by row; the mean where several do.
     pub losses: Vec<f64>,
-    /// Outputs of each held-out row, row-major.
+    /// Outputs of each held-out row, row-major, in the order of the folds.
     pub outputs: Vec<f64>,
 }
 
@@ -172,6 +172,8 @@ pub struct Problem<'a> {
     /// For each fold the rows that are fitted and those that are held out, and its inputs by their importance in
     /// the former.
     folds: Vec<Fold>,
+    /// The held-out rows in the order of the folds.
+    held: Vec<usize>,
     watch: Watch<'a>,
 }
 
@@ -208,6 +210,7 @@ impl<'a> Problem<'a> {
     ) -> Option<Self> {
         let kind = Kind::of(likelihood)?;
         let outputs = likelihood.outputs();
+        let held_rows = folds.concat();
         let folds = folds.par_iter().map(|held| {
             let mut is_held = vec![false; samples.n()];
             held.iter().for_each(|row| is_held[*row] = true);
@@ -225,6 +228,7 @@ impl<'a> Problem<'a> {
             outputs,
             bound: f64::from(bound),
             folds: folds.collect(),
+            held: held_rows,
             watch,
         })
     }
@@ -441,21 +445,34 @@ impl<'a> Problem<'a> {
                 thetas.iter().map(held).collect()
             })
             .collect();
+        let of = |f: usize, part: fn(&(Vec<f64>, Vec<f64>)) -> &Vec<f64>| -> Vec<f64> {
+            held.iter()
+                .flat_map(|fold| part(&fold[f]).iter().copied())
+                .collect()
+        };
         let choice = |(f, factor): (usize, &f64)| Choice {
             network: network.clone(),
             factor: *factor,
             starts,
             steps,
-            losses: held
-                .iter()
-                .flat_map(|fold| fold[f].1.iter().copied())
-                .collect(),
-            outputs: held
-                .iter()
-                .flat_map(|fold| fold[f].0.iter().copied())
-                .collect(),
+            losses: self.by_row(&of(f, |held| &held.1)),
+            outputs: of(f, |held| &held.0),
         };
         factors.iter().enumerate().map(choice).collect()
+    }
+
+    /// The mean of what belongs to each held-out row, by row.
+    fn by_row(&self, values: &[f64]) -> Vec<f64> {
+        let mut pairs: Vec<(usize, f64)> = self
+            .held
+            .iter()
+            .copied()
+            .zip(values.iter().copied())
+            .collect();
+        pairs.sort_by_key(|(row, _)| *row);
+        let runs = pairs.chunk_by(|a, b| a.0 == b.0);
+        runs.map(|run| run.iter().map(|(_, v)| v).sum::<f64>() / run.len() as f64)
+            .collect()
     }
 
     fn fit(&self, network: &Network, rows: &Rows, steps: usize, stream: Stream) -> Fit {

@@ -46,26 +46,33 @@ impl Comparison {
         let methods = self.methods().iter();
         let exponent = Exponent::of(methods.flat_map(|m| [m.mean(), m.median()]));
         // The answer first: a narrow screen cuts a table off at the right.
-        let mut table = Table::new([
+        let mut headings = vec![
             ("method", Align::Left),
             (self.mean_heading(), Align::Right),
             ("median", Align::Right),
             ("wins", Align::Right),
             ("shape", Align::Left),
             ("numbers", Align::Right),
-            ("updates", Align::Right),
-        ]);
+        ];
+        // An estimate makes no updates.
+        let updates = self.methods().iter().any(|m| m.updates > 0);
+        if updates {
+            headings.push(("updates", Align::Right));
+        }
+        let mut table = Table::new(headings);
         let wins = self.wins();
         for (at, method) in self.methods().iter().enumerate() {
-            let cells = [
+            let mut cells = vec![
                 method.name.clone(),
                 mean_se(method.mean(), method.se(), exponent),
                 value(method.median(), 3, exponent),
                 format!("{}/{}", wins[at], self.seeds().len()),
                 method.shape_summary(),
                 method.count_summary(),
-                integer(method.updates),
             ];
+            if updates {
+                cells.push(integer(method.updates));
+            }
             if self.best() == Some(at) && self.methods().len() > 1 {
                 table.push_best(cells);
             } else {

@@ -6,18 +6,18 @@ use loopfit_data::{Encoding, Preprocessing, Samples, Scaling, Task};
 use loopfit_engine::{Assessment, Control, Engine, FittedModel, Provenance};
 use loopfit_estimate::{Choice, Chosen, Problem, Request, Selection, Watch, finish, paired};
 use loopfit_likelihood::Likelihood;
-use loopfit_model::{Activation, Bounds, Form, Method, Network, Parameters};
+use loopfit_model::{Activation, Bounds, Method, Network, Parameters};
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
 use std::sync::Arc;
 
 /// Work of each method at the efforts that have a name, in units of a tenth of a nanosecond of one core.
-pub const QUICK: f64 = 0.8e10;
+pub const QUICK: f64 = 0.5e10;
 /// The default.
-pub const STANDARD: f64 = 6e10;
+pub const STANDARD: f64 = 4e10;
 /// For the last percent.
-pub const STRONG: f64 = 4e11;
+pub const STRONG: f64 = 3e11;
 /// Share of the groups that are test rows, unless another is asked for.
 pub const TEST_FRACTION: f64 = 0.2;
 
@@ -25,6 +25,8 @@ pub const TEST_FRACTION: f64 = 0.2;
 const REPEATED_BELOW: usize = 250;
 /// Rows above which one split replaces the folds.
 const FOLDS_UP_TO: usize = 6000;
+/// Rows up to which the choice is made again on all of them, once its test score is known.
+const SELECTED_AGAIN_UP_TO: usize = 3000;
 /// Rows that a selection looks at; the last fit sees all.
 const SELECTION_ROWS: usize = 24_000;
 /// Folds.
@@ -45,6 +47,8 @@ pub struct Ask {
     pub work: f64,
     /// Share of the groups that are held out for the test score, of a table; 0 for none.
     pub test_fraction: f64,
+    /// Seed of the test rows, where it is not the source's own.
+    pub test_seed: Option<u64>,
     /// Whether the delivered model is fitted to all rows in the end.
     pub refit: bool,
     /// Seed of splits and starts.
@@ -66,10 +70,8 @@ pub struct Entry {
     pub validation: f64,
     /// Its standard error over rows.
     pub validation_se: f64,
-    /// Error on the test samples of a fit to the rows of the selection; NaN without test samples.
+    /// Error on the test samples of what the same selection gives without them; NaN without test samples.
     pub test: f64,
-    /// That fit.
-    pub model: FittedModel,
     /// Loss of each held-out row, in the same order for all entries.
     losses: Vec<f64>,
 }
@@ -100,6 +102,15 @@ pub struct Estimate {
     pub notes: Vec<String>,
 }
 
+/// Rows with folds.
+#[derive(Debug)]
+struct Part {
+    samples: Arc<Samples>,
+    preprocessing: Preprocessing,
+    folds: Vec<Vec<usize>>,
+    selected_by: String,
+}
+
 /// Samples with folds and a judge.
 #[derive(Debug)]
 pub struct Prepared {
@@ -107,12 +118,10 @@ pub struct Prepared {
     likelihood: Likelihood,
     bounds: Bounds,
     name: String,
-    samples: Arc<Samples>,
-    folds: Vec<Vec<usize>>,
-    selected_by: String,
-    preprocessing: Preprocessing,
-    /// Samples and preprocessing of all rows, where they are more.
-    all: Option<(Arc<Samples>, Preprocessing)>,
+    /// The rows that are not for the test.
+    first: Part,
+    /// All rows, where they are more; with folds if they are few enough to select on them again.
+    whole: Option<Part>,
     judge: Option<Judge>,
     test_rows: usize,
     /// What a person should know about rows and columns.
@@ -142,11 +151,13 @@ impl Prepared {
             likelihood: problem.likelihood,
             bounds: problem.bounds,
             name: replication.source.clone(),
-            samples: Arc::new(problem.train.followed_by(&problem.valid)?),
-            folds: vec![(train..train + valid).collect()],
-            selected_by: "one split".to_string(),
-            preprocessing: replication.preprocessing.clone(),
-            all: None,
+            first: Part {
+                samples: Arc::new(problem.train.followed_by(&problem.valid)?),
+                preprocessing: replication.preprocessing.clone(),
+                folds: vec![(train..train + valid).collect()],
+                selected_by: "one split".to_string(),
+            },
+            whole: None,
             test_rows: replication.test_rows,
             notes: replication.notes.clone(),
             judge: Some(replication.judge_of_rows()),
@@ -160,67 +171,29 @@ impl Prepared {
         ask: &Ask,
     ) -> Result<Self, SearchError> {
         let (table, task) = (&source.table, source.decision.task);
-        let (rest, test) = source.holdout(ask.test_fraction)?;
+        let (rest, test) = source.holdout(ask.test_fraction, ask.test_seed)?;
         let stream = Stream::new(ask.seed).child("folds");
-        let fit = |rows: &[usize]| {
-            Preprocessing::fit_encoded(
-                table,
-                &source.roles,
-                task,
-                rows,
-                Scaling::Fitted,
-                Encoding::Compact,
-            )
-        };
         let selected = thinned(&rest, SELECTION_ROWS, stream.child("rows"));
-        let preprocessing = fit(&selected)?;
-        let samples = Arc::new(preprocessing.samples(table, &selected)?);
-        let (folds, selected_by) = if selected.len() > FOLDS_UP_TO {
-            let mut folds = source.splitter.folds(&selected, FOLDS, stream)?;
-            folds.truncate(1);
-            (folds, "one split".to_string())
-        } else {
-            let times = if selected.len() < REPEATED_BELOW {
-                2
-            } else {
-                1
-            };
-            let mut folds = Vec::new();
-            for repeat in 0..times {
-                folds.extend(
-                    source
-                        .splitter
-                        .folds(&selected, FOLDS, stream.nth(repeat))?,
-                );
-            }
-            let again = if times > 1 { ", twice" } else { "" };
-            (folds, format!("{FOLDS}-fold cross-validation{again}"))
-        };
+        let first = Part::new(source, &selected, true, stream)?;
         // A target that cannot be judged is found now, not after the search.
-        preprocessing.targets(table, &test)?;
-        let mut notes = preprocessing.notes().to_vec();
-        notes.extend(preprocessing.features(table, &rest)?.notes());
+        first.preprocessing.targets(table, &test)?;
+        let mut notes = first.preprocessing.notes().to_vec();
+        notes.extend(first.preprocessing.features(table, &rest)?.notes());
         let mut every: Vec<usize> = rest.iter().chain(&test).copied().collect();
         every.sort_unstable();
-        let all = if ask.refit && every.len() > selected.len() {
-            let preprocessing = fit(&every)?;
-            Some((
-                Arc::new(preprocessing.samples(table, &every)?),
-                preprocessing,
-            ))
+        let whole = if ask.refit && every.len() > selected.len() {
+            let again = every.len() <= SELECTED_AGAIN_UP_TO;
+            Some(Part::new(source, &every, again, stream.child("again"))?)
         } else {
             None
         };
         Ok(Self {
             task,
-            likelihood: likelihood(task, preprocessing.d(), noise)?,
+            likelihood: likelihood(task, first.preprocessing.d(), noise)?,
             bounds: bounds(task),
             name,
-            samples,
-            folds,
-            selected_by,
-            preprocessing,
-            all,
+            first,
+            whole,
             test_rows: test.len(),
             judge: (!test.is_empty()).then(|| Judge::Rows {
                 table: table.clone(),
@@ -230,9 +203,9 @@ impl Prepared {
         })
     }
 
-    /// Rows that the selection sees.
+    /// Rows that the test score's selection sees.
     pub fn selection_rows(&self) -> usize {
-        self.samples.n()
+        self.first.samples.n()
     }
 
     /// Test samples.
@@ -242,17 +215,17 @@ impl Prepared {
 
     /// How the selection is made.
     pub fn selected_by(&self) -> &str {
-        &self.selected_by
+        &self.first.selected_by
     }
 
     /// Names of the model's inputs.
     pub fn inputs(&self) -> Vec<String> {
-        self.preprocessing.feature_names()
+        self.first.preprocessing.feature_names()
     }
 
     /// The preprocessing of the selection's rows.
     pub fn preprocessing(&self) -> &Preprocessing {
-        &self.preprocessing
+        &self.first.preprocessing
     }
 
     /// Selects, scores and fits. `advance` is told which part of the work is done.
@@ -273,60 +246,63 @@ impl Prepared {
         advance: &(dyn Fn(f64) + Sync),
     ) -> Result<Estimate, SearchError> {
         let stop = || control.is_stopped();
-        let watch = Watch {
-            stop: &stop,
-            advance,
-        };
-        let problem = Problem::new(&self.samples, self.likelihood, self.bounds.output, &self.folds, watch);
-        let problem = problem.ok_or(SearchError::NoTargets)?;
         let stream = Stream::new(ask.seed).child("estimate");
-        let selection = problem.select(&Request {
-            budget: ask.budget,
-            paper: ask.paper,
-            methods: ask.methods.clone(),
-            activations: ask.activations.clone(),
-            work: ask.work,
-            stream,
-        });
-        let last = stream.child("last");
-        let chosen = chosen(&selection, &ask.methods);
-        let mut entries = Vec::new();
-        for (method, chosen) in &chosen {
-            entries.push(self.entry(*method, chosen, ask, last, &stop)?);
-        }
-        let Some(best) = selection.best() else {
-            return Err(self.nothing_fits(ask));
+        let again = self.whole.as_ref().filter(|part| !part.folds.is_empty());
+        let share = if again.is_some() { 0.5 } else { 1.0 };
+        let select = |part: &Part, stream: Stream| {
+            let watch = Watch {
+                stop: &stop,
+                advance: &|done| advance(share * done),
+            };
+            self.select(part, ask, stream, watch)
         };
-        let order = |i: &usize| (*i != best, chosen[*i].1.error);
-        let mut ranks: Vec<usize> = (0..chosen.len()).collect();
-        ranks.sort_by(|a, b| {
-            let (a, b) = (order(a), order(b));
-            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-        });
-        let choice = &chosen[best].1.best;
-        let scale = self.scale(choice);
-        let error = scale * selection.error(stream.child("error"));
-        let residuals = self.residuals(choice);
-        let mut model = entries[best].model.clone();
-        if let Some((samples, preprocessing)) = &self.all {
-            let parameters = self.parameters(samples, choice, ask, last, &stop)?;
-            model = self.model(parameters, preprocessing, samples, choice, ask);
+        let selection = select(&self.first, stream)?;
+        let mut entries = Vec::new();
+        for (method, chosen) in named(&selection, &ask.methods) {
+            entries.push(self.entry(&self.first, method, chosen, ask, stream, &stop)?);
         }
-        let clip = self.clip_pays(choice);
+        // On few rows the choice itself gains from all of them; the test scores then are those of the same selection without the
+        // test rows.
+        let (part, selection) = match again {
+            Some(whole) if !stop() => {
+                let selection = select(whole, stream.child("again"))?;
+                let mut all = Vec::new();
+                for (method, chosen) in named(&selection, &ask.methods) {
+                    let test = entries
+                        .iter()
+                        .find(|e| e.method == method)
+                        .map_or(f64::NAN, |e| e.test);
+                    let entry = self.summary(whole, method, chosen, ask, test);
+                    all.push(entry);
+                }
+                entries = all;
+                (whole, selection)
+            }
+            _ => (&self.first, selection),
+        };
+        let best = selection.best().ok_or_else(|| self.nothing_fits(ask))?;
+        let chosen: Vec<(Option<Method>, &Chosen)> = named(&selection, &ask.methods);
+        let choice = &chosen[best].1.best;
+        let last = self.whole.as_ref().unwrap_or(&self.first);
+        let mut model = self.fitted(last, choice, ask, stream, &stop)?;
+        let error = part.scale(self.likelihood, choice) * selection.error(stream.child("error"));
         let test = entries[best].test;
         model.assessment = Some(Assessment {
-            rows: self
-                .all
-                .as_ref()
-                .map_or(self.samples.n(), |(samples, _)| samples.n()),
-            selected_by: self.selected_by.clone(),
-            selection_rows: self.samples.n(),
+            rows: last.samples.n(),
+            selected_by: part.selected_by.clone(),
+            selection_rows: part.samples.n(),
             metric: metric(self.task).to_string(),
             error,
             test_error: test.is_finite().then_some(test),
             test_rows: self.test_rows,
-            clip,
-            residuals: Assessment::thinned(residuals),
+            clip: part.clip_pays(self.task, choice),
+            residuals: Assessment::thinned(part.residuals(self.task, choice)),
+        });
+        let mut ranks: Vec<usize> = (0..entries.len()).collect();
+        ranks.sort_by(|a, b| {
+            let key = |i: usize| (i != best, chosen[i].1.error);
+            let (a, b) = (key(*a), key(*b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
         });
         let mut slots: Vec<Option<Entry>> = entries.into_iter().map(Some).collect();
         let mut entries: Vec<Entry> = ranks.into_iter().filter_map(|i| slots[i].take()).collect();
@@ -335,108 +311,227 @@ impl Prepared {
         Ok(Estimate {
             entries,
             model,
-            constant: self.constant()?,
-            selection_rows: self.samples.n(),
+            constant: self.constant(part)?,
+            selection_rows: part.samples.n(),
             test_rows: self.test_rows,
-            selected_by: self.selected_by.clone(),
+            selected_by: part.selected_by.clone(),
             notes: self.notes.clone(),
         })
     }
 
+    fn select(
+        &self,
+        part: &Part,
+        ask: &Ask,
+        stream: Stream,
+        watch: Watch<'_>,
+    ) -> Result<Selection, SearchError> {
+        let bound = self.bounds.output;
+        let problem = Problem::new(&part.samples, self.likelihood, bound, &part.folds, watch);
+        let problem = problem.ok_or(SearchError::NoTargets)?;
+        Ok(problem.select(&Request {
+            budget: ask.budget,
+            paper: ask.paper,
+            methods: ask.methods.clone(),
+            activations: ask.activations.clone(),
+            work: ask.work,
+            stream,
+        }))
+    }
+
+    /// A choice fitted to the part that selected it, and its test score.
     fn entry(
         &self,
+        part: &Part,
         method: Option<Method>,
         chosen: &Chosen,
         ask: &Ask,
         stream: Stream,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Entry, SearchError> {
-        let choice = &chosen.best;
-        let parameters = self.parameters(&self.samples, choice, ask, stream, stop)?;
-        let mut model = self.model(parameters, &self.preprocessing, &self.samples, choice, ask);
-        if self.clip_pays(choice) {
-            model.assessment = Some(Assessment {
-                rows: self.samples.n(),
-                selected_by: self.selected_by.clone(),
-                selection_rows: self.samples.n(),
-                metric: metric(self.task).to_string(),
-                error: self.scale(choice) * chosen.error,
-                test_error: None,
-                test_rows: 0,
-                clip: true,
-                residuals: Vec::new(),
-            });
-        }
         let test = match &self.judge {
-            Some(judge) => judge.judge(&model)?,
+            Some(judge) => {
+                let mut model = self.fitted(part, &chosen.best, ask, stream, stop)?;
+                if part.clip_pays(self.task, &chosen.best) {
+                    model.hold_to_range();
+                }
+                judge.judge(&model)?
+            }
             None => f64::NAN,
         };
-        let scale = self.scale(choice);
+        Ok(self.summary(part, method, chosen, ask, test))
+    }
+
+    fn summary(
+        &self,
+        part: &Part,
+        method: Option<Method>,
+        chosen: &Chosen,
+        ask: &Ask,
+        test: f64,
+    ) -> Entry {
+        let choice = &chosen.best;
+        let scale = part.scale(self.likelihood, choice);
         let centre = mean(&choice.losses);
         let squares: Vec<f64> = choice
             .losses
             .iter()
             .map(|l| (l - centre) * (l - centre))
             .collect();
-        Ok(Entry {
+        Entry {
             method,
-            network: model.parameters.network().clone(),
+            network: match ask.paper {
+                true => choice.network.to_paper(),
+                false => choice.network.clone(),
+            },
             factor: choice.factor,
             starts: choice.starts,
             validation: scale * chosen.error,
             validation_se: scale * (mean(&squares) / squares.len() as f64).sqrt(),
             test,
-            model,
             losses: choice.losses.clone(),
-        })
+        }
     }
 
-    fn parameters(
+    /// A choice fitted to all rows of a part.
+    fn fitted(
         &self,
-        samples: &Samples,
+        part: &Part,
         choice: &Choice,
         ask: &Ask,
         stream: Stream,
         stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Parameters, SearchError> {
-        let bound = self.bounds.coefficient;
-        let fitted = finish(samples, self.likelihood, choice, bound, stream, stop);
+    ) -> Result<FittedModel, SearchError> {
+        let (bound, stream) = (self.bounds.coefficient, stream.child("last"));
+        let fitted = finish(&part.samples, self.likelihood, choice, bound, stream, stop);
         let fitted = fitted.ok_or(SearchError::NoTargets)?;
-        Ok(if ask.paper { fitted.to_paper() } else { fitted })
-    }
-
-    fn model(
-        &self,
-        parameters: Parameters,
-        preprocessing: &Preprocessing,
-        samples: &Samples,
-        choice: &Choice,
-        ask: &Ask,
-    ) -> FittedModel {
-        FittedModel {
+        let parameters = if ask.paper { fitted.to_paper() } else { fitted };
+        Ok(FittedModel {
             parameters,
             bounds: self.bounds,
             likelihood: self.likelihood,
-            preprocessing: preprocessing.clone(),
+            preprocessing: part.preprocessing.clone(),
             provenance: Provenance {
                 version: env!("CARGO_PKG_VERSION").to_string(),
                 source: self.name.clone(),
-                training_samples: samples.hash(),
+                training_samples: part.samples.hash(),
                 budget: ask.budget,
                 seed: ask.seed,
                 validation: choice.cross_validation(),
                 updates: 0,
             },
             assessment: None,
+        })
+    }
+
+    /// The error of the best constant, by cross-validation and on the test samples.
+    fn constant(&self, part: &Part) -> Result<(f64, f64), SearchError> {
+        let outputs = self.likelihood.outputs();
+        let index = |part: &Part, rows: &[usize]| -> Vec<f64> {
+            let (y, n) = (part.samples.y(), rows.len() as f64);
+            match self.likelihood {
+                Likelihood::Bernoulli(_) => {
+                    let ones: f64 = rows.iter().map(|r| f64::from(y[*r])).sum();
+                    vec![libm::log((ones + 0.5) / (n - ones + 0.5))]
+                }
+                Likelihood::Multiclass(_) => {
+                    let mut counts = vec![0.5; outputs];
+                    rows.iter().for_each(|r| counts[y[*r] as usize] += 1.0);
+                    counts.iter().map(|c| libm::log(c / n)).collect()
+                }
+                _ => vec![rows.iter().map(|r| f64::from(y[*r])).sum::<f64>() / n],
+            }
+        };
+        let y = part.samples.y();
+        let mut losses = Vec::new();
+        for held in &part.folds {
+            let mut is_held = vec![false; y.len()];
+            held.iter().for_each(|row| is_held[*row] = true);
+            let kept: Vec<usize> = (0..y.len()).filter(|row| !is_held[*row]).collect();
+            let f = index(part, &kept);
+            for row in held {
+                let y = f64::from(y[*row]);
+                losses.push(match self.task {
+                    Task::Regression => (f[0] - y) * (f[0] - y) * part.unit() * part.unit(),
+                    _ => self.likelihood.nll(y, &f)?,
+                });
+            }
         }
+        let test = match &self.judge {
+            Some(judge) => {
+                let part = &self.first;
+                let every: Vec<usize> = (0..part.samples.n()).collect();
+                let f = index(part, &every);
+                let network = Network::affine(part.samples.d(), outputs, 1)?;
+                let mut values = vec![0.0; network.count()];
+                let first = values.len() - outputs;
+                values[first..]
+                    .iter_mut()
+                    .zip(&f)
+                    .for_each(|(to, f)| *to = *f as f32);
+                let parameters =
+                    Parameters::new(network, values).map_err(|_| SearchError::NoTargets)?;
+                judge.judge(&FittedModel {
+                    bounds: self.bounds,
+                    likelihood: self.likelihood,
+                    preprocessing: part.preprocessing.clone(),
+                    provenance: Provenance::nothing(),
+                    assessment: None,
+                    parameters,
+                })?
+            }
+            None => f64::NAN,
+        };
+        Ok((mean(&losses), test))
+    }
+
+    /// The error of a cap that holds nothing.
+    fn nothing_fits(&self, ask: &Ask) -> SearchError {
+        let (d, outputs) = (self.first.samples.d(), self.likelihood.outputs());
+        SearchError::NothingFits {
+            budget: ask.budget,
+            d,
+            // An affine function of one input.
+            smallest: 2 * outputs,
+        }
+    }
+}
+
+impl Part {
+    fn new(
+        source: &TableSource,
+        rows: &[usize],
+        folded: bool,
+        stream: Stream,
+    ) -> Result<Self, SearchError> {
+        let (table, task) = (&source.table, source.decision.task);
+        let preprocessing = Preprocessing::fit_encoded(
+            table,
+            &source.roles,
+            task,
+            rows,
+            Scaling::Fitted,
+            Encoding::Compact,
+        )?;
+        let (folds, selected_by) = match folded {
+            true => folds(source, rows, stream)?,
+            false => (Vec::new(), String::new()),
+        };
+        Ok(Self {
+            samples: Arc::new(preprocessing.samples(table, rows)?),
+            preprocessing,
+            folds,
+            selected_by,
+        })
     }
 
     /// What a mean loss is to be multiplied with to be the metric.
-    fn scale(&self, choice: &Choice) -> f64 {
-        match self.likelihood {
+    fn scale(&self, likelihood: Likelihood, choice: &Choice) -> f64 {
+        match likelihood {
             Likelihood::Gaussian(_) => 2.0 * self.unit() * self.unit(),
             Likelihood::Laplace(_) => {
-                let squares: Vec<f64> = self.residuals(choice).iter().map(|r| r * r).collect();
+                let residuals = self.residuals(Task::Regression, choice);
+                let squares: Vec<f64> = residuals.iter().map(|r| r * r).collect();
                 mean(&squares) / choice.cross_validation()
             }
             _ => 1.0,
@@ -454,8 +549,8 @@ impl Prepared {
     }
 
     /// Absolute residuals of held-out rows in the target's units; none of classes.
-    fn residuals(&self, choice: &Choice) -> Vec<f64> {
-        if self.task != Task::Regression {
+    fn residuals(&self, task: Task, choice: &Choice) -> Vec<f64> {
+        if task != Task::Regression {
             return Vec::new();
         }
         let y = self.samples.y();
@@ -466,8 +561,8 @@ impl Prepared {
     }
 
     /// Whether held-out rows are predicted no worse when outputs are held to the range of the targets.
-    fn clip_pays(&self, choice: &Choice) -> bool {
-        if self.task != Task::Regression || self.preprocessing.target_range().is_none() {
+    fn clip_pays(&self, task: Task, choice: &Choice) -> bool {
+        if task != Task::Regression || self.preprocessing.target_range().is_none() {
             return false;
         }
         let y = self.samples.y();
@@ -476,96 +571,34 @@ impl Prepared {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), y| {
                 (a.min(f64::from(*y)), b.max(f64::from(*y)))
             });
-        let change: f64 = self
-            .held()
-            .zip(&choice.outputs)
-            .map(|(row, f)| {
-                let y = f64::from(y[row]);
-                let clipped = f.clamp(low, high);
-                (clipped - y).abs() - (f - y).abs()
-            })
-            .sum();
-        change <= 0.0
+        let change = self.held().zip(&choice.outputs).map(|(row, f)| {
+            let y = f64::from(y[row]);
+            (f.clamp(low, high) - y).abs() - (f - y).abs()
+        });
+        change.sum::<f64>() <= 0.0
     }
+}
 
-    /// The error of the best constant, by cross-validation and on the test samples.
-    fn constant(&self) -> Result<(f64, f64), SearchError> {
-        let outputs = self.likelihood.outputs();
-        let y = self.samples.y();
-        let index = |rows: &[usize]| -> Vec<f64> {
-            let n = rows.len() as f64;
-            match self.likelihood {
-                Likelihood::Bernoulli(_) => {
-                    let ones: f64 = rows.iter().map(|r| f64::from(y[*r])).sum();
-                    vec![libm::log((ones + 0.5) / (n - ones + 0.5))]
-                }
-                Likelihood::Multiclass(_) => {
-                    let mut counts = vec![0.5; outputs];
-                    rows.iter().for_each(|r| counts[y[*r] as usize] += 1.0);
-                    counts.iter().map(|c| libm::log(c / n)).collect()
-                }
-                _ => vec![rows.iter().map(|r| f64::from(y[*r])).sum::<f64>() / n],
-            }
-        };
-        let mut losses = Vec::new();
-        for held in &self.folds {
-            let mut is_held = vec![false; y.len()];
-            held.iter().for_each(|row| is_held[*row] = true);
-            let kept: Vec<usize> = (0..y.len()).filter(|row| !is_held[*row]).collect();
-            let f = index(&kept);
-            for row in held {
-                let y = f64::from(y[*row]);
-                losses.push(match self.task {
-                    Task::Regression => (f[0] - y) * (f[0] - y) * self.unit() * self.unit(),
-                    _ => self.likelihood.nll(y, &f)?,
-                });
-            }
-        }
-        let every: Vec<usize> = (0..y.len()).collect();
-        let f = index(&every);
-        let network = Network::affine(self.samples.d(), outputs, 1)?;
-        let mut values = vec![0.0; network.count()];
-        let first = values.len() - outputs;
-        values[first..]
-            .iter_mut()
-            .zip(&f)
-            .for_each(|(to, f)| *to = *f as f32);
-        let parameters = Parameters::new(network, values).map_err(|_| SearchError::NoTargets)?;
-        let test = match &self.judge {
-            Some(judge) => judge.judge(&FittedModel {
-                bounds: self.bounds,
-                likelihood: self.likelihood,
-                preprocessing: self.preprocessing.clone(),
-                provenance: Provenance {
-                    version: String::new(),
-                    source: String::new(),
-                    training_samples: String::new(),
-                    budget: parameters.network().count(),
-                    seed: 0,
-                    validation: 0.0,
-                    updates: 0,
-                },
-                assessment: None,
-                parameters,
-            })?,
-            None => f64::NAN,
-        };
-        Ok((mean(&losses), test))
+/// The held-out rows of each fold, by the number of rows, and what that is called.
+fn folds(
+    source: &TableSource,
+    rows: &[usize],
+    stream: Stream,
+) -> Result<(Vec<Vec<usize>>, String), SearchError> {
+    let splitter = &source.splitter;
+    if rows.len() > FOLDS_UP_TO {
+        let mut folds = splitter.folds(rows, FOLDS, stream)?;
+        folds.truncate(1);
+        return Ok((folds, "one split".to_string()));
     }
-
-    /// The error of a cap that holds nothing.
-    fn nothing_fits(&self, ask: &Ask) -> SearchError {
-        let (d, outputs) = (self.samples.d(), self.likelihood.outputs());
-        let linear = Network::affine(d, outputs, outputs.min(d)).map_or(0, |n| n.count());
-        let network = Network::ffn(d, outputs, 1 + outputs, 1, loopfit_model::Tying::Single)
-            .and_then(|n| n.with_form(Form::Carried { extra: outputs }));
-        let single = network.map_or(usize::MAX, |n| n.count());
-        SearchError::NothingFits {
-            budget: ask.budget,
-            d,
-            smallest: linear.min(single),
-        }
+    let times = if rows.len() < REPEATED_BELOW { 2 } else { 1 };
+    let mut folds = Vec::new();
+    for repeat in 0..times {
+        folds.extend(splitter.folds(rows, FOLDS, stream.nth(repeat))?);
     }
+    let again = if times > 1 { ", twice" } else { "" };
+    let count = folds.len() as u64 / times;
+    Ok((folds, format!("{count}-fold cross-validation{again}")))
 }
 
 /// What the error of a task is called.
@@ -577,7 +610,8 @@ pub fn metric(task: Task) -> &'static str {
     }
 }
 
-fn chosen<'a>(selection: &'a Selection, methods: &[Method]) -> Vec<(Option<Method>, &'a Chosen)> {
+/// The linear choice and those of the methods, as [`Selection::all`] has them.
+fn named<'a>(selection: &'a Selection, methods: &[Method]) -> Vec<(Option<Method>, &'a Chosen)> {
     let linear = selection.linear.iter().map(|c| (None, c));
     let networks = methods.iter().zip(&selection.methods);
     let networks = networks.filter_map(|(method, c)| Some((Some(*method), c.as_ref()?)));

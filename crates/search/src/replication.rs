@@ -109,7 +109,7 @@ impl TableSource {
         };
         let test = match &options.test_rows {
             Some(rows) => TestRows::Given(rows.clone()),
-            None => TestRows::Drawn(Stream::new(options.test_seed).child("test split")),
+            None => TestRows::Drawn(test_stream(options.test_seed)),
         };
         Ok(Self {
             table: Arc::new(table),
@@ -126,8 +126,12 @@ impl TableSource {
         &self.table
     }
 
-    /// `(kept, held)` rows: the given test rows, or a share of the groups; none for 0.
-    pub(crate) fn holdout(&self, fraction: f64) -> Result<(Vec<usize>, Vec<usize>), SearchError> {
+    /// `(kept, held)` rows: the given test rows, or a share of the groups by a seed or the source's own; none for 0.
+    pub(crate) fn holdout(
+        &self,
+        fraction: f64,
+        seed: Option<u64>,
+    ) -> Result<(Vec<usize>, Vec<usize>), SearchError> {
         Ok(match &self.test {
             TestRows::Given(_) => {
                 let Split { train, valid, test } = self.split(0)?;
@@ -136,7 +140,10 @@ impl TableSource {
                 (rest, test)
             }
             TestRows::Drawn(_) if fraction == 0.0 => ((0..self.table.rows()).collect(), Vec::new()),
-            TestRows::Drawn(test) => self.splitter.holdout(fraction, *test)?,
+            TestRows::Drawn(test) => {
+                let stream = seed.map_or(*test, test_stream);
+                self.splitter.holdout(fraction, stream)?
+            }
         })
     }
 
@@ -148,6 +155,11 @@ impl TableSource {
             TestRows::Given(rows) => self.splitter.split_given_test(rows, stream)?,
         })
     }
+}
+
+/// The stream that draws the test rows of a seed.
+fn test_stream(seed: u64) -> Stream {
+    Stream::new(seed).child("test split")
 }
 
 /// A choice of likelihood for regression.

@@ -1,8 +1,11 @@
 //! `loopfit compare`.
 
+mod estimate;
+
 use crate::architecture::ArchitectureArguments;
 use crate::data::{LearnArguments, cap, replications};
 use crate::effort::{SearchArguments, about};
+use crate::estimating::EstimateArguments;
 use crate::exit::{Exit, usage};
 use crate::{Global, interrupt, output, progress};
 use anyhow::Result;
@@ -39,6 +42,8 @@ pub(crate) struct Arguments {
     first_seed: u64,
     #[command(flatten)]
     architecture: ArchitectureArguments,
+    #[command(flatten)]
+    estimate: EstimateArguments,
     #[command(flatten)]
     search: SearchArguments,
     /// What all methods have in common; with time or flops, Loop (of the residual FFN, if
@@ -123,16 +128,24 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let protocol = a.search.protocol()?;
     let families = a.architecture.families(&Method::ALL, &protocol)?;
     let source = a.learn.source(a.first_seed)?;
-    if let (Source::Table(table), false) = (&source, global.quiet) {
-        output::say(&table.decision.because);
-        table.notes.iter().for_each(|note| output::say(note));
+    estimate::say(&source, global);
+    let seeds: Vec<u64> = (a.first_seed..=last).collect();
+    if a.equal == EqualName::Updates
+        && a.estimate
+            .applies(&source, a.architecture.is_ffn(), &a.search)?
+    {
+        if let Some(directory) = &a.report {
+            output::create_directory(directory)?;
+        }
+        let (comparison, exit) = estimate::run(a, &source, &seeds, global)?;
+        return finish(a, &comparison, exit, global);
     }
     let setup = Setup {
         source,
         noise: a.learn.noise(),
         budget: a.budget,
         families,
-        seeds: (a.first_seed..=last).collect(),
+        seeds,
         updates: a.search.updates(),
         protocol,
         equal: a.equal.equal(),
@@ -141,9 +154,13 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         output::create_directory(directory)?;
     }
     let (comparison, exit) = setup.run(global)?;
-    print(&comparison, global)?;
+    finish(a, &comparison, exit, global)
+}
+
+fn finish(a: &Arguments, comparison: &Comparison, exit: Exit, global: &Global) -> Result<Exit> {
+    print(comparison, global)?;
     if let Some(directory) = &a.report {
-        write_report(&comparison, directory, global.quiet)?;
+        write_report(comparison, directory, global.quiet)?;
     }
     Ok(exit)
 }

@@ -218,12 +218,17 @@ fn sentences(ask: &Ask, estimate: &Estimate) -> Vec<String> {
     }
     if let Some(assessment) = &estimate.model.assessment {
         let rows = number::integer(assessment.rows as u64);
-        sentences.push(if assessment.rows > estimate.selection_rows {
-            format!(
-                "The model was fitted to all {rows} rows; errors are of fits that had not seen the rows they are measured on."
-            )
-        } else {
-            format!("The model was fitted to the {rows} rows of the selection.")
+        let tested = number::integer(assessment.test_rows as u64);
+        sentences.push(match (ask.refit, assessment.test_rows) {
+            (_, 0) => format!(
+                "The model was fitted to all {rows} rows; validation errors are of rows that the fits had not seen."
+            ),
+            (true, _) => format!(
+                "The model was fitted to all {rows} rows; validation errors are of rows that the fits had not seen, test errors of the same selection without the {tested} test rows."
+            ),
+            (false, _) => format!(
+                "The model was fitted to {rows} rows and has not seen the {tested} test rows."
+            ),
         });
         if assessment.clip {
             sentences.push("Predictions are held to the range of the targets seen.".to_string());
