@@ -14,6 +14,7 @@ mod curvature;
 mod honest;
 mod octet;
 mod ranking;
+pub mod reference;
 mod rounds;
 mod rows;
 mod select;

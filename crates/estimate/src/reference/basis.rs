@@ -10,6 +10,8 @@ use loopfit_numerics::stream::Stream;
 const CONSTANT: f64 = 1.0;
 /// Share of the identity in a metric, so that no direction is lost for good.
 const IDENTITY: f64 = 1e-6;
+/// Mean square distance below which rows are alike.
+const SMALLEST_SQUARE: f64 = 1e-12;
 /// Rows at which slopes are taken for a metric, at most.
 const SLOPE_ROWS: usize = 1000;
 
@@ -186,6 +188,7 @@ pub(super) struct Basis {
     m: usize,
     /// Centres in the metric's units, sixteen at a time, coordinate by coordinate.
     centres: Vec<Strip>,
+    level: Level,
 }
 
 impl Basis {
@@ -227,9 +230,16 @@ impl Basis {
         }
         let n = rows.len() as f64;
         let means: f64 = sums.iter().map(|s| s * s / n).sum();
-        let distance = 2.0 * ((squares - means) / n).max(f64::MIN_POSITIVE);
+        let distance = 2.0 * (squares - means) / n;
+        // Rows that are all alike have no distance to measure by.
+        let distance = if distance > SMALLEST_SQUARE {
+            distance
+        } else {
+            1.0
+        };
         Self {
             scale: 1.0 / (factor * factor * distance),
+            level: Level::fastest(),
             metric,
             radial,
             d,
@@ -243,10 +253,15 @@ impl Basis {
         self.m
     }
 
+    /// Number of inputs.
+    pub(super) fn inputs(&self) -> usize {
+        self.d
+    }
+
     /// The values of all functions at row-major inputs.
     pub(super) fn values(&self, x: &[f32]) -> Panels {
         let z = self.units(x);
-        Panels::new(x.len() / self.d, self.m, |panel, strips| {
+        Panels::new(x.len() / self.d, self.m, self.level, |panel, strips| {
             self.fill(panel, &z, false, strips);
         })
     }
@@ -282,7 +297,7 @@ impl Basis {
 
     /// Values of a panel of functions at points in the metric's units, or factors of their slopes.
     fn fill(&self, panel: usize, z: &[f64], slopes: bool, strips: &mut [Strip]) {
-        Level::fastest().run(Fill {
+        self.level.run(Fill {
             centres: &self.centres[panel * self.d..][..self.d],
             scale: self.scale,
             radial: self.radial,
@@ -294,7 +309,13 @@ impl Basis {
 
     /// The metric that the functions with these weights, one list for each output, suggest by
     /// their gradients at rows.
-    pub(super) fn learn(&self, table: &Table<'_>, rows: &[u32], weights: &[Vec<f64>], learnt: Learnt) -> Metric {
+    pub(super) fn learn(
+        &self,
+        table: &Table<'_>,
+        rows: &[u32],
+        weights: &[Vec<f64>],
+        learnt: Learnt,
+    ) -> Metric {
         let step = rows.len().div_ceil(SLOPE_ROWS).max(1);
         let d = self.d;
         let mut gradients = Vec::new();
@@ -362,3 +383,111 @@ impl Kernel for Fill<'_> {
 }
 
 const _: () = assert!(WIDTH == 2 * OCTET);
+
+#[cfg(test)]
+mod tests {
+    use super::super::loss::Loss;
+    use super::*;
+
+    const X: [f32; 12] = [
+        0.0, 0.0, 1.0, 0.5, -0.5, 1.0, 0.3, -1.0, 2.0, 0.1, -1.5, -0.4,
+    ];
+
+    fn table() -> Table<'static> {
+        Table {
+            x: &X,
+            d: 2,
+            targets: &[0.0; 6],
+            loss: Loss::Squared,
+        }
+    }
+
+    fn directions() -> Metric {
+        Metric::Directions(vec![1.5, 0.4, 0.0, 0.7])
+    }
+
+    fn basis(metric: Metric, radial: Radial) -> Basis {
+        let rows: Vec<u32> = (0..6).collect();
+        Basis::new(&table(), &rows, 6, metric, radial, 0.8, Stream::new(1))
+    }
+
+    /// Gaussian `e^{-r^2 / 2}` and Matern (Rasmussen and Williams, equation (4.17)) of distances
+    /// taken by hand.
+    #[test]
+    fn values_are_the_kernel_of_distances_at_every_level() {
+        for radial in [Radial::Gaussian, Radial::Matern] {
+            for metric in [Metric::Weights(vec![1.5, 0.7]), directions()] {
+                let r = match &metric {
+                    Metric::Weights(w) => [w[0], 0.0, w[1]],
+                    Metric::Directions(r) => [r[0], r[1], r[3]],
+                };
+                let units = |i: usize| {
+                    let (a, b) = (f64::from(X[2 * i]), f64::from(X[2 * i + 1]));
+                    [r[0] * a + r[1] * b, r[2] * b]
+                };
+                let square = |i: usize, j: usize| -> f64 {
+                    let (u, v) = (units(i), units(j));
+                    (u[0] - v[0]).powi(2) + (u[1] - v[1]).powi(2)
+                };
+                let pairs = (0..36).map(|ij| square(ij / 6, ij % 6));
+                let h2 = 0.64 * pairs.sum::<f64>() / 36.0;
+                let mut basis = basis(metric, radial);
+                let at_centres = basis.at_centres();
+                for (ij, value) in at_centres.iter().enumerate() {
+                    let r2 = square(ij / 6, ij % 6) / h2;
+                    let s = (5.0 * r2).sqrt();
+                    let expected = match radial {
+                        Radial::Gaussian => (-0.5 * r2).exp(),
+                        Radial::Matern => (1.0 + s + s * s / 3.0) * (-s).exp(),
+                    };
+                    assert!((value - expected - CONSTANT).abs() < 1e-12);
+                }
+                for level in Level::available() {
+                    basis.level = level;
+                    assert_eq!(basis.at_centres(), at_centres);
+                }
+            }
+        }
+    }
+
+    /// The metric of one row is the outer product of the gradient there with itself.
+    #[test]
+    fn metrics_are_learnt_from_gradients() {
+        let weights = [0.3, -1.0, 0.7, 0.2, 0.5, -0.4];
+        for radial in [Radial::Gaussian, Radial::Matern] {
+            let basis = basis(directions(), radial);
+            let f = |x: [f64; 2]| basis.values(&[x[0] as f32, x[1] as f32]).times(&weights)[0];
+            // Row 2, with a step that 32-bit numbers hold exactly.
+            let (x, h) = ([-0.5, 1.0], 1.0 / 1024.0);
+            let slopes = [
+                (f([x[0] + h, x[1]]) - f([x[0] - h, x[1]])) / (2.0 * h),
+                (f([x[0], x[1] + h]) - f([x[0], x[1] - h])) / (2.0 * h),
+            ];
+            let trace = slopes[0] * slopes[0] + slopes[1] * slopes[1];
+            let expected = slopes.map(|s| s.abs() / trace.sqrt());
+            let learnt = basis.learn(&table(), &[2], &[weights.to_vec()], Learnt::Weights);
+            let Metric::Weights(found) = learnt else {
+                panic!("weights were asked for");
+            };
+            for (found, expected) in found.iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-5, "{found} {expected}");
+            }
+            let learnt = basis.learn(&table(), &[2], &[weights.to_vec()], Learnt::Directions);
+            let Metric::Directions(r) = learnt else {
+                panic!("directions were asked for");
+            };
+            let outer = [r[0] * r[0], r[0] * r[1], r[1] * r[1] + r[3] * r[3]];
+            let products = [
+                slopes[0] * slopes[0],
+                slopes[0] * slopes[1],
+                slopes[1] * slopes[1],
+            ];
+            for (found, expected) in outer.iter().zip(products) {
+                assert!(
+                    (found - expected / trace).abs() < 1e-5,
+                    "{found} {expected}"
+                );
+            }
+        }
+    }
+}

@@ -1,15 +1,10 @@
 //! Gradient boosting: trees added one after the other, each a Newton step of the loss.
 
+use super::Table;
 use super::bins::Bins;
 use super::loss::Loss;
 use super::tree::{Ground, Shape, Tree};
-use super::{Fold, Table};
 use loopfit_numerics::stream::Stream;
-use loopfit_numerics::sum::median;
-use rayon::prelude::*;
-
-/// Rounds of boosting between looks at the held-out rows.
-const LOOK: usize = 25;
 
 /// How to boost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,8 +48,8 @@ impl Ensemble {
 
 /// A table with its inputs in bins.
 pub(super) struct Binned<'a> {
-    table: &'a Table<'a>,
-    bins: Bins,
+    pub(super) table: &'a Table<'a>,
+    pub(super) bins: Bins,
     codes: Vec<u32>,
 }
 
@@ -66,7 +61,13 @@ impl<'a> Binned<'a> {
     }
 
     /// Boosts on the given rows for so many rounds.
-    pub(super) fn fit(&self, rows: &[u32], setting: Setting, rounds: usize, stream: Stream) -> Ensemble {
+    pub(super) fn fit(
+        &self,
+        rows: &[u32],
+        setting: Setting,
+        rounds: usize,
+        stream: Stream,
+    ) -> Ensemble {
         let mut boost = Boost::new(self, rows, &[], setting, stream);
         boost.run(rounds);
         Ensemble {
@@ -78,7 +79,7 @@ impl<'a> Binned<'a> {
 }
 
 /// Boosting under way.
-struct Boost<'a> {
+pub(super) struct Boost<'a> {
     binned: &'a Binned<'a>,
     setting: Setting,
     stream: Stream,
@@ -90,14 +91,20 @@ struct Boost<'a> {
     f: Vec<f64>,
     trees: Vec<Tree>,
     /// Sum of the losses at the held-out rows after each round.
-    held_losses: Vec<f64>,
+    pub(super) held_losses: Vec<f64>,
     /// Slope and curvature of each output at each row, output after output.
     slope: Vec<f64>,
     curvature: Vec<f64>,
 }
 
 impl<'a> Boost<'a> {
-    fn new(binned: &'a Binned<'a>, rows: &[u32], held: &'a [u32], setting: Setting, stream: Stream) -> Self {
+    pub(super) fn new(
+        binned: &'a Binned<'a>,
+        rows: &[u32],
+        held: &'a [u32],
+        setting: Setting,
+        stream: Stream,
+    ) -> Self {
         let table = binned.table;
         let y: Vec<f64> = rows.iter().map(|row| table.y(*row)).collect();
         let constants = table.loss.constants(&y);
@@ -118,12 +125,23 @@ impl<'a> Boost<'a> {
         }
     }
 
-    fn run(&mut self, rounds: usize) {
+    pub(super) fn run(&mut self, rounds: usize) {
         for _ in 0..rounds {
             self.round();
         }
     }
 
+    /// Adds a tree for each output, grown on a sample of the rows.
+    ///
+    /// # Formula
+    /// `f_k <- f_k + rate * tree_k`, where `tree_k` is grown on slopes and curvatures of the loss
+    /// by `f_k`. The leaves of the absolute loss, whose curvature says nothing, get the median of
+    /// their residuals.
+    ///
+    /// # Reference
+    /// J. H. Friedman, Greedy function approximation: a gradient boosting machine, Ann. Statist.
+    /// 29 (2001) 1189-1232, algorithms 1 and 3; Stochastic gradient boosting, Comput. Statist.
+    /// Data Anal. 38 (2002) 367-378.
     fn round(&mut self) {
         let Binned { table, bins, codes } = self.binned;
         let (loss, outputs, d, n) = (table.loss, self.constants.len(), table.d, table.n());
@@ -154,7 +172,7 @@ impl<'a> Boost<'a> {
                 let step = match loss {
                     Loss::Absolute => {
                         let residual = |row: &u32| table.y(*row) - f[*row as usize];
-                        median(&rows.iter().map(residual).collect::<Vec<f64>>())
+                        median(rows.iter().map(residual).collect())
                     }
                     _ => newton,
                 };
@@ -169,7 +187,8 @@ impl<'a> Boost<'a> {
             }
             self.trees.push(tree);
         }
-        let of = |row: &u32| loss.value(table.y(*row), &self.f[*row as usize * outputs..][..outputs]);
+        let of =
+            |row: &u32| loss.value(table.y(*row), &self.f[*row as usize * outputs..][..outputs]);
         self.held_losses.push(self.held.iter().map(of).sum());
     }
 
@@ -191,62 +210,26 @@ impl<'a> Boost<'a> {
         let mut inputs = vec![0; d];
         self.stream.child("inputs").nth(round).permute(&mut inputs);
         let count = (d as f64 * self.setting.inputs).ceil() as usize;
-        let mut inputs: Vec<usize> = inputs[..count.clamp(1, d)].iter().map(|i| *i as usize).collect();
+        let mut inputs: Vec<usize> = inputs[..count.clamp(1, d)]
+            .iter()
+            .map(|i| *i as usize)
+            .collect();
         inputs.sort_unstable();
         (order, chosen, inputs)
     }
 }
 
-/// How long settings race.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
-    /// Rounds at most.
-    pub(super) rounds: usize,
-    /// Rounds without a lower mean before a setting stops.
-    pub(super) worse: usize,
-}
-
-/// The lowest mean loss over the held-out rows of all folds and the number of rounds that gives
-/// it, for each setting; none if stopped. Every fold makes the same number of rounds.
-pub(super) fn race(
-    binned: &Binned<'_>,
-    folds: &[Fold],
-    settings: &[Setting],
-    patience: Patience,
-    stream: Stream,
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Option<Vec<(f64, usize)>> {
-    let mut boosts: Vec<Boost<'_>> = settings
-        .iter()
-        .flat_map(|setting| folds.iter().map(move |fold| (setting, fold)))
-        .map(|(setting, fold)| Boost::new(binned, &fold.kept, &fold.held, *setting, stream))
-        .collect();
-    let held: usize = folds.iter().map(|fold| fold.held.len()).sum();
-    let mut found = vec![(f64::INFINITY, 0); settings.len()];
-    let mut open = vec![true; settings.len()];
-    while open.contains(&true) {
-        if stop() {
-            return None;
-        }
-        boosts
-            .par_iter_mut()
-            .enumerate()
-            .filter(|(i, _)| open[i / folds.len()])
-            .for_each(|(_, boost)| boost.run(LOOK));
-        for (s, boosts) in boosts.chunks(folds.len()).enumerate() {
-            let rounds = boosts[0].held_losses.len();
-            if !open[s] {
-                continue;
-            }
-            for round in rounds - LOOK..rounds {
-                let total: f64 = boosts.iter().map(|b| b.held_losses[round]).sum();
-                let mean = total / held as f64;
-                if mean < found[s].0 {
-                    found[s] = (mean, round + 1);
-                }
-            }
-            open[s] = rounds < patience.rounds && rounds - found[s].1 < patience.worse;
-        }
+/// The median, without sorting everything; zero for no values.
+fn median(mut values: Vec<f64>) -> f64 {
+    if values.is_empty() {
+        return 0.0;
     }
-    Some(found)
+    let half = values.len() / 2;
+    let even = values.len().is_multiple_of(2);
+    let (below, middle, _) = values.select_nth_unstable_by(half, f64::total_cmp);
+    if !even {
+        return *middle;
+    }
+    let lower = below.iter().fold(f64::NEG_INFINITY, |m, v| m.max(*v));
+    0.5 * (lower + *middle)
 }

@@ -41,6 +41,12 @@ impl Loss {
         }
     }
 
+    /// Whether squares of residuals are the loss or stand in for it where one linear system is to
+    /// give the answer.
+    pub(super) fn by_squares(self) -> bool {
+        matches!(self, Self::Squared | Self::Absolute)
+    }
+
     /// The loss of a row with target `y` at outputs `f`.
     pub(super) fn value(self, y: f64, f: &[f64]) -> f64 {
         match self {

@@ -17,11 +17,17 @@ pub(super) struct Panels {
     n: usize,
     m: usize,
     strips: Vec<Strip>,
+    level: Level,
 }
 
 impl Panels {
     /// A matrix whose panels `fill` writes: it is told the panel's number.
-    pub(super) fn new(n: usize, m: usize, mut fill: impl FnMut(usize, &mut [Strip])) -> Self {
+    pub(super) fn new(
+        n: usize,
+        m: usize,
+        level: Level,
+        mut fill: impl FnMut(usize, &mut [Strip]),
+    ) -> Self {
         let mut strips = vec![[0.0; WIDTH]; n * m.div_ceil(WIDTH)];
         if n > 0 {
             for (panel, strips) in strips.chunks_mut(n).enumerate() {
@@ -30,7 +36,12 @@ impl Panels {
                 strips.iter_mut().for_each(|strip| strip[used..].fill(0.0));
             }
         }
-        Self { n, m, strips }
+        Self {
+            n,
+            m,
+            strips,
+            level,
+        }
     }
 
     fn panel(&self, panel: usize) -> &[Strip] {
@@ -43,7 +54,7 @@ impl Panels {
         for (panel, v) in v.chunks(WIDTH).enumerate() {
             let mut factors = [0.0; WIDTH];
             factors[..v.len()].copy_from_slice(v);
-            Level::fastest().run(Times {
+            self.level.run(Times {
                 panel: self.panel(panel),
                 factors: &factors,
                 product: &mut product,
@@ -57,7 +68,7 @@ impl Panels {
         let mut product = Vec::with_capacity(self.m + WIDTH);
         for panel in 0..self.m.div_ceil(WIDTH) {
             let panel = self.panel(panel);
-            product.extend(Level::fastest().run(TransposedTimes { panel, v }));
+            product.extend(self.level.run(TransposedTimes { panel, v }));
         }
         product.truncate(self.m);
         product
@@ -71,7 +82,11 @@ impl Panels {
             let (left, within) = (self.panel(i / WIDTH), i % WIDTH);
             for panel in i / WIDTH..m.div_ceil(WIDTH) {
                 let right = self.panel(panel);
-                let tile = Level::fastest().run(Tile { left, within, right });
+                let tile = self.level.run(Tile {
+                    left,
+                    within,
+                    right,
+                });
                 for (row, sums) in tile.iter().enumerate().take(m - i) {
                     let used = WIDTH.min(m - panel * WIDTH);
                     gram[(i + row) * m + panel * WIDTH..][..used].copy_from_slice(&sums[..used]);
@@ -162,25 +177,34 @@ mod tests {
     use loopfit_numerics::stream::Stream;
 
     #[test]
-    fn products_are_sums_over_rows_and_columns() {
+    fn products_are_sums_over_rows_and_columns_with_the_same_bits_at_every_level() {
         for (n, m) in [(1, 1), (5, 3), (40, 16), (33, 37), (7, 50)] {
             let a = |i: usize, j: usize| Stream::new(3).normal((i * m + j) as u64);
-            let panels = Panels::new(n, m, |panel, strips| {
-                for (i, strip) in strips.iter_mut().enumerate() {
-                    *strip = std::array::from_fn(|k| a(i, panel * WIDTH + k));
-                }
-            });
-            let v: Vec<f64> = (0..m).map(|j| a(j, 1)).collect();
-            for (i, product) in panels.times(&v).iter().enumerate() {
-                let expected: f64 = (0..m).map(|j| a(i, j) * v[j]).sum();
+            let u: Vec<f64> = (0..m).map(|j| a(j, 1)).collect();
+            let v: Vec<f64> = (0..n).map(|i| a(i, 2)).collect();
+            let products = |level: Level| {
+                let panels = Panels::new(n, m, level, |panel, strips| {
+                    for (i, strip) in strips.iter_mut().enumerate() {
+                        *strip = std::array::from_fn(|k| a(i, panel * WIDTH + k));
+                    }
+                });
+                (panels.times(&u), panels.transposed_times(&v), panels.gram())
+            };
+            let (times, transposed, gram) = products(Level::fastest());
+            for level in Level::available() {
+                assert_eq!(
+                    products(level),
+                    (times.clone(), transposed.clone(), gram.clone())
+                );
+            }
+            for (i, product) in times.iter().enumerate() {
+                let expected: f64 = (0..m).map(|j| a(i, j) * u[j]).sum();
                 assert!((product - expected).abs() < 1e-12);
             }
-            let v: Vec<f64> = (0..n).map(|i| a(i, 2)).collect();
-            for (j, product) in panels.transposed_times(&v).iter().enumerate() {
+            for (j, product) in transposed.iter().enumerate() {
                 let expected: f64 = (0..n).map(|i| a(i, j) * v[i]).sum();
                 assert!((product - expected).abs() < 1e-12);
             }
-            let gram = panels.gram();
             for i in 0..m {
                 for j in i..m {
                     let expected: f64 = (0..n).map(|r| a(r, i) * a(r, j)).sum();

@@ -78,6 +78,15 @@ impl Cell {
     }
 }
 
+impl Cell {
+    /// The sum of two scores, with one division.
+    fn score_with(&self, other: &Self, ridge: f64) -> f64 {
+        let a = self.curvature.max(0.0) + ridge;
+        let b = other.curvature.max(0.0) + ridge;
+        (self.slope * self.slope * b + other.slope * other.slope * a) / (a * b)
+    }
+}
+
 /// A split and what it gains.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
@@ -225,22 +234,28 @@ impl Ground<'_> {
     /// The split that gains most; the first of equals.
     fn best(&self, cells: &[Cell], shape: &Shape) -> Option<Candidate> {
         let mut whole = Cell::default();
-        cells[self.bins.of(*self.inputs.first()?)].iter().for_each(|c| whole.add(c));
+        cells[self.bins.of(*self.inputs.first()?)]
+            .iter()
+            .for_each(|c| whole.add(c));
         let parent = whole.score(shape.ridge);
         let mut best: Option<Candidate> = None;
         for input in self.inputs {
             let bins = self.bins.of(*input);
             let mut left = Cell::default();
-            for last in bins.start..bins.end - 1 {
-                left.add(&cells[last]);
-                if cells[last].rows == 0 || (left.rows as usize) < shape.rows {
+            // There is nothing right of the last bin.
+            for (last, cell) in (bins.start..bins.end - 1).zip(&cells[bins]) {
+                if cell.rows == 0 {
+                    continue;
+                }
+                left.add(cell);
+                if (left.rows as usize) < shape.rows {
                     continue;
                 }
                 let right = whole.less(&left);
                 if (right.rows as usize) < shape.rows.max(1) {
                     break;
                 }
-                let gain = left.score(shape.ridge) + right.score(shape.ridge) - parent;
+                let gain = left.score_with(&right, shape.ridge) - parent;
                 if gain > best.map_or(SMALLEST_GAIN, |b| b.gain) {
                     let input = *input;
                     best = Some(Candidate { gain, input, last });
@@ -319,7 +334,10 @@ mod tests {
         let (x, y) = ([0.0, 1.0, 2.0, 3.0], [0.0, 0.0, 6.0, 9.0]);
         let stump = Shape { leaves: 2, ..FREE };
         assert_eq!(grow(&x, 1, &y, stump), [0.0, 0.0, 7.5, 7.5]);
-        let shrunk = Shape { ridge: 1.0, ..stump };
+        let shrunk = Shape {
+            ridge: 1.0,
+            ..stump
+        };
         assert_eq!(grow(&x, 1, &y, shrunk), [0.0, 0.0, 5.0, 5.0]);
         // Three rows each side there are not, so the only leaf is the mean.
         let large = Shape { rows: 3, ..FREE };
