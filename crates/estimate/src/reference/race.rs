@@ -24,9 +24,9 @@ const PROGRESS: f64 = 0.999;
 /// Rows in a leaf at least: as few as can have a mean, or enough for a steady one.
 const LEAST: [usize; 2] = [2, 8];
 /// Additions of a race at most, about, and how many more for each row of a fold.
-const WORK: f64 = 1e8;
+const WORK: f64 = 5e7;
 /// See [`WORK`].
-const WORK_PER_ROW: f64 = 2.2e5;
+const WORK_PER_ROW: f64 = 2e5;
 /// Additions of a race at most, however many rows.
 const MOST_WORK: f64 = 1.2e9;
 /// Time to look at a bin, in additions.
