@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use loopfit_data::Task;
 use loopfit_model::{Activation, Method};
-use loopfit_search::estimate::{Ask, TEST_FRACTION};
+use loopfit_search::estimate::{Ask, LOOP_ITERATIONS, TEST_FRACTION};
 use loopfit_search::replication::Source;
 
 /// Activations, form and rows of an estimate.
@@ -15,6 +15,9 @@ pub(crate) struct EstimateArguments {
     /// Hidden units: relu, tanh, silu, sine, several separated by commas, or any, which lets all compete.
     #[arg(long, value_name = "UNITS", value_delimiter = ',')]
     activation: Vec<UnitsName>,
+    /// Iteration counts T that loops may have, separated by commas; 2,4,8 by default.
+    #[arg(long, value_name = "T", value_delimiter = ',', value_parser = iterations)]
+    iterations: Vec<usize>,
     /// Which numbers are counted: canonical leaves out those that a change of basis makes redundant, paper counts all of the
     /// paper's.
     #[arg(long, value_name = "FORM")]
@@ -40,6 +43,11 @@ enum UnitsName {
 enum FormName {
     Canonical,
     Paper,
+}
+
+/// Parses an iteration count.
+fn iterations(text: &str) -> Result<usize, String> {
+    crate::data::between(text, 1, 64)
 }
 
 /// Parses a share of the groups.
@@ -72,6 +80,7 @@ impl EstimateArguments {
         };
         let given = [
             (!self.activation.is_empty(), "--activation"),
+            (!self.iterations.is_empty(), "--iterations"),
             (self.form.is_some(), "--form"),
             (self.test_fraction.is_some(), "--test-fraction"),
             (self.no_refit, "--no-refit"),
@@ -100,6 +109,10 @@ impl EstimateArguments {
             budget,
             methods,
             activations: Activation::ALL.into_iter().filter(wanted).collect(),
+            iterations: match self.iterations.is_empty() {
+                true => LOOP_ITERATIONS.to_vec(),
+                false => self.iterations.clone(),
+            },
             paper: self.form == Some(FormName::Paper),
             work,
             test_fraction: self.test_fraction.unwrap_or(TEST_FRACTION),

@@ -3,8 +3,8 @@
 use loopfit_model::{Activation, Form, Method, Network, Tying};
 use loopfit_numerics::stream::Stream;
 
-/// Iteration counts of loops.
-const LOOP_ITERATIONS: [usize; 3] = [2, 4, 8];
+/// Iteration counts of loops, unless others are asked for.
+pub const LOOP_ITERATIONS: [usize; 3] = [2, 4, 8];
 /// Numbers of separate blocks.
 const UNTIED_ITERATIONS: [usize; 2] = [2, 3];
 /// State dimensions that begin as combinations of the inputs, beside as many as there are inputs.
@@ -47,6 +47,8 @@ pub(crate) struct Space {
     pub(crate) d: usize,
     pub(crate) outputs: usize,
     pub(crate) activations: Vec<Activation>,
+    /// Iteration counts of loops.
+    pub(crate) iterations: Vec<usize>,
     /// Whether the count is that of the paper's form, which reads all inputs.
     pub(crate) paper: bool,
 }
@@ -108,7 +110,11 @@ impl Space {
         let c = self.outputs;
         let tyings: Vec<Tying> = match method {
             Method::Single => vec![Tying::Single],
-            Method::Loop => LOOP_ITERATIONS.map(|t| Tying::Loop { t }).to_vec(),
+            Method::Loop => self
+                .iterations
+                .iter()
+                .map(|t| Tying::Loop { t: *t })
+                .collect(),
             Method::Untied => UNTIED_ITERATIONS.map(|t| Tying::Untied { t }).to_vec(),
         };
         let mut candidates = Vec::new();

@@ -20,4 +20,5 @@ mod rows;
 mod select;
 mod tape;
 
+pub use candidates::LOOP_ITERATIONS;
 pub use select::{Choice, Chosen, Problem, Request, Selection, Watch, finish, paired};

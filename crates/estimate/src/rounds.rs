@@ -43,11 +43,11 @@ impl Rounds {
         folds: usize,
         work: f64,
     ) -> Self {
-        let total: f64 = candidates
-            .iter()
-            .map(|c| row_work(&c.network, factors))
-            .sum();
-        let mean = total / candidates.len().max(1) as f64;
+        let count = candidates.len().max(1) as f64;
+        let mean = |work: &dyn Fn(&Network) -> f64| {
+            candidates.iter().map(|c| work(&c.network)).sum::<f64>() / count
+        };
+        let (per_row, per_step) = (mean(&|w| row_work(w, factors)), mean(&solve_work));
         let screen_folds = if n < ALL_FOLDS_BELOW {
             folds.min(5)
         } else {
@@ -57,12 +57,15 @@ impl Rounds {
             |value: f64, [least, most]: [usize; 2]| (value as usize).clamp(least, most.max(least));
         // Rows first, then candidates.
         let fits = |share: f64, steps: usize, rows: usize| {
-            share * work / (steps as f64 * mean * rows as f64)
+            share * work / (steps as f64 * (per_row * rows as f64 + per_step))
         };
-        let affordable = fits(SHARES[0], STEPS[0] * screen_folds, 1);
         let most = candidates.len().min(SCREENED[1]);
-        let rows = within(affordable / most as f64, SCREENED_ROWS).min(n);
-        let screened = within(affordable / rows as f64, SCREENED).min(candidates.len());
+        let screen = |rows: usize| fits(SHARES[0], STEPS[0] * screen_folds, rows);
+        let enough = |rows: &usize| screen(*rows) >= most as f64;
+        let sizes =
+            [SCREENED_ROWS[1], SCREENED_ROWS[1] / 2, SCREENED_ROWS[0]].map(|rows| rows.min(n));
+        let rows = sizes.into_iter().find(enough).unwrap_or(sizes[2]);
+        let screened = within(screen(rows), SCREENED).min(candidates.len());
         let second = within(fits(SHARES[1], STEPS[1] * folds, n), KEPT[0]).min(screened);
         let third_fits = fits(SHARES[2], STEPS[2] * folds, n);
         let third = within(third_fits / 2.0, KEPT[1]).min(second);
@@ -81,4 +84,10 @@ impl Rounds {
 pub(crate) fn row_work(network: &Network, factors: usize) -> f64 {
     let (p, m) = (network.count() as f64, factors as f64);
     m * 0.55 * p * p + 5.0 * (2.0 + m) * Tape::new(network).work()
+}
+
+/// Work of one step whatever the rows: factors and inverses of the matrix, slower than products.
+fn solve_work(network: &Network) -> f64 {
+    let p = network.count() as f64;
+    2.0 * p * p * p
 }

@@ -42,6 +42,8 @@ const PREFERRED: f64 = 1.5;
 const RANDOM: f64 = 0.6;
 /// How many of the best have neighbours.
 const PARENTS: usize = 6;
+/// Caps that are never lowered for want of rows.
+const LEAST_CAP: usize = 32;
 /// Nobody asks to stop.
 const NEVER: &(dyn Fn() -> bool + Sync) = &|| false;
 
@@ -56,6 +58,8 @@ pub struct Request {
     pub methods: Vec<Method>,
     /// The activations that compete.
     pub activations: Vec<Activation>,
+    /// Iteration counts of loops.
+    pub iterations: Vec<usize>,
     /// Work to spend on each method, in units of a tenth of a nanosecond of one core.
     pub work: f64,
     /// The source of all random numbers.
@@ -235,11 +239,14 @@ impl<'a> Problem<'a> {
 
     /// The best affine function, and the best network of each method.
     pub fn select(&self, request: &Request) -> Selection {
+        // More numbers than the rows have to say are not tried: they cost time and rarely win.
+        let said = self.folds[0].fitted.n * (self.outputs - 1).max(1);
         let space = Space {
-            budget: request.budget,
+            budget: request.budget.min(said.max(LEAST_CAP)),
             d: self.d,
             outputs: self.outputs,
             activations: request.activations.clone(),
+            iterations: request.iterations.clone(),
             paper: request.paper,
         };
         let part = 1.0 / request.methods.len() as f64;

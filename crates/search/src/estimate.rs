@@ -12,6 +12,8 @@ use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
 use std::sync::Arc;
 
+pub use loopfit_estimate::LOOP_ITERATIONS;
+
 /// Work of each method at the efforts that have a name, in units of a tenth of a nanosecond of one core.
 pub const QUICK: f64 = 0.5e10;
 /// The default.
@@ -41,6 +43,8 @@ pub struct Ask {
     pub methods: Vec<Method>,
     /// Activations that compete.
     pub activations: Vec<Activation>,
+    /// Iteration counts of loops.
+    pub iterations: Vec<usize>,
     /// Whether networks have, and are counted in, the paper's form.
     pub paper: bool,
     /// Work of each method, in units of a tenth of a nanosecond of one core.
@@ -334,6 +338,7 @@ impl Prepared {
             paper: ask.paper,
             methods: ask.methods.clone(),
             activations: ask.activations.clone(),
+            iterations: ask.iterations.clone(),
             work: ask.work,
             stream,
         }))
