@@ -4,6 +4,7 @@ use crate::SearchError;
 use crate::replication::{Judge, Noise, Source, TableSource, bounds, likelihood};
 use loopfit_data::{Encoding, Preprocessing, Samples, Scaling, Task};
 use loopfit_engine::{Assessment, Control, Engine, FittedModel, Provenance};
+use loopfit_estimate::reference::reference;
 use loopfit_estimate::{Choice, Chosen, Problem, Request, Selection, Watch, finish, paired};
 use loopfit_likelihood::Likelihood;
 use loopfit_model::{Activation, Bounds, Method, Network, Parameters};
@@ -96,6 +97,9 @@ pub struct Estimate {
     pub model: FittedModel,
     /// Constant prediction: its error by cross-validation and on the test samples.
     pub constant: (f64, f64),
+    /// What is reached without a cap: the name of the method, its error by cross-validation and on the test rows of a table. It says what
+    /// the cap costs, and is not delivered.
+    pub no_cap: Option<(&'static str, f64, f64)>,
     /// Rows that the selection saw.
     pub selection_rows: usize,
     /// Test samples.
@@ -316,6 +320,7 @@ impl Prepared {
             entries,
             model,
             constant: self.constant(part)?,
+            no_cap: self.no_cap(stream.child("no cap"), &stop)?,
             selection_rows: part.samples.n(),
             test_rows: self.test_rows,
             selected_by: part.selected_by.clone(),
@@ -488,6 +493,51 @@ impl Prepared {
             None => f64::NAN,
         };
         Ok((mean(&losses), test))
+    }
+
+    /// What boosted trees or a kernel method reach on the rows that are not for the test.
+    fn no_cap(
+        &self,
+        stream: Stream,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<(&'static str, f64, f64)>, SearchError> {
+        let part = &self.first;
+        let found = reference(&part.samples, self.likelihood, &part.folds, stream, stop);
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        let unit = part.unit();
+        let error = |outputs: &[f64], y: &[f32]| -> Result<f64, SearchError> {
+            let y: Vec<f64> = y.iter().map(|y| f64::from(*y)).collect();
+            Ok(match self.task {
+                Task::Regression => {
+                    let squares: Vec<f64> = outputs
+                        .iter()
+                        .zip(&y)
+                        .map(|(f, y)| (f - y) * (f - y))
+                        .collect();
+                    unit * unit * mean(&squares)
+                }
+                _ => self.likelihood.average_nll(outputs, &y)?,
+            })
+        };
+        let test = match &self.judge {
+            Some(Judge::Rows { table, rows }) => {
+                let x = part.preprocessing.features(table, rows)?.x;
+                error(
+                    &found.outputs(&x),
+                    &part.preprocessing.targets(table, rows)?,
+                )?
+            }
+            _ => f64::NAN,
+        };
+        let validation = match self.likelihood {
+            Likelihood::Gaussian(_) => 2.0 * unit * unit * found.cross_validation,
+            // Of absolute residuals there is no squared error.
+            Likelihood::Laplace(_) => f64::NAN,
+            _ => found.cross_validation,
+        };
+        Ok(Some((found.name, validation, test)))
     }
 
     /// The error of a cap that holds nothing.

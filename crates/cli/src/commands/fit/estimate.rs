@@ -153,19 +153,17 @@ fn to_text(ask: &Ask, source: &Source, estimate: &Estimate) -> String {
             table.push(cells);
         }
     }
-    let dash = || "-".to_string();
-    let (validation, test) = estimate.constant;
-    table.push([
-        "constant".to_string(),
-        dash(),
-        dash(),
-        dash(),
-        dash(),
-        dash(),
-        value(validation),
-        dash(),
-        value(test),
-    ]);
+    let constant = ("constant".to_string(), estimate.constant);
+    let no_cap = estimate
+        .no_cap
+        .map(|(name, validation, test)| (format!("no cap: {name}"), (validation, test)));
+    for (name, (validation, test)) in [constant].into_iter().chain(no_cap) {
+        let mut cells = vec!["-".to_string(); 9];
+        cells[0] = name;
+        cells[6] = value(validation);
+        cells[8] = value(test);
+        table.push(cells);
+    }
     let best = &estimate.entries[0];
     let mut text = format!(
         "Best under B = {}, selected by {}: {}\n{}",
@@ -264,6 +262,7 @@ fn to_json(
         "selected": best.method.map_or("linear", Method::key), "arch": "ffn",
         "methods": estimate.entries.iter().map(entry).collect::<Vec<_>>(),
         "constant": {"validation": estimate.constant.0, "test": finite(estimate.constant.1)},
+        "no_cap": estimate.no_cap.map(|(name, validation, test)| json!({"by": name, "validation": finite(validation), "test": finite(test)})),
         "validation": best.validation, "test": finite(best.test),
         "conclusions": sentences(ask, estimate),
         "assessment": estimate.model.assessment,
