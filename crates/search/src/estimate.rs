@@ -16,11 +16,11 @@ use std::sync::Arc;
 pub use loopfit_estimate::LOOP_ITERATIONS;
 
 /// Work of each method at the efforts that have a name, in units of a tenth of a nanosecond of one core.
-pub const QUICK: f64 = 0.5e10;
+pub const QUICK: f64 = 1e10;
 /// The default.
-pub const STANDARD: f64 = 4e10;
+pub const STANDARD: f64 = 8e10;
 /// For the last percent.
-pub const STRONG: f64 = 3e11;
+pub const STRONG: f64 = 6e11;
 /// Share of the groups that are test rows, unless another is asked for.
 pub const TEST_FRACTION: f64 = 0.2;
 
@@ -256,13 +256,14 @@ impl Prepared {
         let stop = || control.is_stopped();
         let stream = Stream::new(ask.seed).child("estimate");
         let again = self.whole.as_ref().filter(|part| !part.folds.is_empty());
+        // The work is for both selections where there are two.
         let share = if again.is_some() { 0.5 } else { 1.0 };
         let select = |part: &Part, stream: Stream| {
             let watch = Watch {
                 stop: &stop,
                 advance: &|done| advance(share * done),
             };
-            self.select(part, ask, stream, watch)
+            self.select(part, ask, share * ask.work, stream, watch)
         };
         let selection = select(&self.first, stream)?;
         let mut entries = Vec::new();
@@ -332,6 +333,7 @@ impl Prepared {
         &self,
         part: &Part,
         ask: &Ask,
+        work: f64,
         stream: Stream,
         watch: Watch<'_>,
     ) -> Result<Selection, SearchError> {
@@ -344,7 +346,7 @@ impl Prepared {
             methods: ask.methods.clone(),
             activations: ask.activations.clone(),
             iterations: ask.iterations.clone(),
-            work: ask.work,
+            work,
             stream,
         }))
     }
