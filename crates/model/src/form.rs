@@ -5,13 +5,18 @@
 //! shift of the state does the same with `b1` and the output's bias. So `q min(q, d)` coefficients of
 //! the lift and its whole bias can be chosen once and for all: an identity block and zeros, which need
 //! not be stored. [`Form::Canonical`] does that; the functions are the same (all of them whose lift has
-//! full rank, which is all but a null set, and every other one as a limit).
+//! full rank, which is all but a null set, and every other one as a limit). [`Parameters::to_paper`] and
+//! [`Parameters::to_canonical`] go from one form to the other.
 //!
 //! A network in one of these forms may also read some of its inputs only ([`Network::reading`]): which ones is a choice, like a shape,
 //! and costs no number.
 //!
 //! [`Form::Carried`] is a subset of them: the inputs stay as they are and the block writes into extra channels alone, the
 //! first of which are the outputs' own. [`Form::Affine`] has no block at all.
+
+mod basis;
+
+pub use basis::CanonicalError;
 
 use crate::layout::View;
 use crate::network::{Network, ShapeError};

@@ -35,7 +35,7 @@ pub use activation::Activation;
 pub use bounds::Bounds;
 pub use budget::Budget;
 pub use file::ModelFile;
-pub use form::{Form, Reduced, Slot};
+pub use form::{CanonicalError, Form, Reduced, Slot};
 pub use layout::{Layout, Role, View};
 pub use network::{Architecture, Network, ShapeError};
 pub use parameters::Parameters;

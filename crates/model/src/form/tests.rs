@@ -1,6 +1,7 @@
 use super::*;
 use crate::activation::Activation;
 use crate::reference::{forward, forward_values};
+use loopfit_numerics::stream::Stream;
 use proptest::prelude::*;
 
 fn tyings() -> impl Strategy<Value = Tying> {
@@ -113,53 +114,133 @@ fn counts_by_hand() {
     assert_eq!(Network::affine(30, 5, 2).unwrap().count(), 71);
 }
 
-/// The argument of the module's page, on random networks: the change of basis that makes the lift canonical.
-#[test]
-fn a_change_of_basis_makes_the_lift_canonical() {
-    let (d, q, r) = (3, 2, 3);
-    let paper = Network::ffn(d, 1, q, r, Tying::Loop { t: 4 }).unwrap();
-    let canonical = paper.clone().with_form(Form::Canonical).unwrap();
-    let p = crate::init::fresh(&paper, 1.0, loopfit_numerics::stream::Stream::new(3));
-    let get = |name: &str| -> Vec<f64> { p.view(name).iter().map(|v| f64::from(*v)).collect() };
-    let (a, shift, w1, b1) = (
-        get("input.weight"),
-        get("input.bias"),
-        get("block.0.w1"),
-        get("block.0.b1"),
-    );
-    let (w2, b2, out, c) = (
-        get("block.0.w2"),
-        get("block.0.b2"),
-        get("output.weight"),
-        get("output.bias"),
-    );
-    // M is the inverse of the lift's leading block L, so W1 M^-1 = W1 L and C M^-1 = C L.
-    let l = [a[0], a[1], a[3], a[4]];
-    let det = l[0] * l[3] - l[1] * l[2];
-    let m = [l[3] / det, -l[1] / det, -l[2] / det, l[0] / det];
-    let times_l = |v: &[f64]| [v[0] * l[0] + v[1] * l[2], v[0] * l[1] + v[1] * l[3]];
-    let m_times = |v: [f64; 2]| [m[0] * v[0] + m[1] * v[1], m[2] * v[0] + m[3] * v[1]];
-    let mut values = Vec::new();
-    values.extend(m_times([a[2], a[5]]));
-    values.extend(w1.chunks(2).flat_map(times_l));
-    values.extend(
-        w1.chunks(2)
-            .zip(&b1)
-            .map(|(w, b)| b + w[0] * shift[0] + w[1] * shift[1]),
-    );
-    let columns: Vec<[f64; 2]> = (0..r).map(|j| m_times([w2[j], w2[r + j]])).collect();
-    values.extend(columns.iter().map(|c| c[0]));
-    values.extend(columns.iter().map(|c| c[1]));
-    values.extend(m_times([b2[0], b2[1]]));
-    values.extend(times_l(&out));
-    values.push(c[0] + out[0] * shift[0] + out[1] * shift[1]);
-    for x in [[0.3, -0.2, 0.9], [1.0, 2.0, -1.5]] {
-        let (f, g) = (
-            forward(&p, &x)[0],
-            forward_values(&canonical, &values, &x)[0],
-        );
-        assert!((f - g).abs() < 1e-12, "{f} {g}");
+/// Networks in the paper's form, some of which ignore an input.
+fn papers() -> impl Strategy<Value = Parameters> {
+    let sizes = (1usize..5, 1usize..4, 1usize..6, 1usize..4);
+    let random = (any::<u64>(), prop::bool::ANY);
+    (sizes, tyings(), 0usize..4, random).prop_map(
+        |((d, outputs, q, r), tying, activation, (seed, ignore))| {
+            let network = Network::ffn(d, outputs, q, r, tying).unwrap();
+            let network = network.with_activation(Activation::ALL[activation]);
+            let fresh = |network| crate::init::fresh(network, 1.0, Stream::new(seed));
+            let p = fresh(&network.unwrap());
+            let mut values = p.values().to_vec();
+            if ignore && d > 1 {
+                (0..q).for_each(|row| values[row * d + d / 2] = 0.0);
+            }
+            Parameters::new(p.network().clone(), values).unwrap()
+        },
+    )
+}
+
+/// Largest difference of two functions, relative to the largest output of the first, at a few points.
+fn difference(f: impl Fn(&[f64]) -> Vec<f64>, g: impl Fn(&[f64]) -> Vec<f64>, d: usize) -> f64 {
+    let (mut apart, mut size) = (0.0f64, 0.0f64);
+    for i in 0..8u64 {
+        let s = Stream::new(7).nth(i);
+        let x: Vec<f64> = (0..d as u64).map(|k| 4.0 * s.uniform(k) - 2.0).collect();
+        for (a, b) in f(&x).iter().zip(g(&x)) {
+            apart = apart.max((a - b).abs());
+            size = size.max(a.abs());
+        }
     }
+    apart / size
+}
+
+proptest! {
+    /// The argument of the module's page: the change of basis that makes the lift canonical.
+    #[test]
+    fn the_canonical_form_is_the_same_function(p in papers()) {
+        let d = p.network().d();
+        let (network, values) = match p.canonical() {
+            Ok(found) => found,
+            // One draw in many is near a lift without full rank.
+            Err(CanonicalError::Rank { rank, full }) => {
+                prop_assert!(rank < full);
+                return Ok(());
+            }
+            Err(other) => panic!("{other}"),
+        };
+        prop_assert!(network.count() <= p.network().count());
+        let before = |x: &[f64]| forward(&p, x);
+        let exact = difference(before, |x| forward_values(&network, &values, x), d);
+        prop_assert!(exact < 1e-9, "{}", exact);
+        // Coefficients up to a thousand times larger than before lose as much in 32 bits.
+        let rounded = p.to_canonical().unwrap();
+        let largest = values.iter().fold(1.0f64, |a, v| a.max(v.abs()));
+        let rounding = difference(before, |x| forward(&rounded, x), d);
+        prop_assert!(rounding < 1e-5 * largest, "{} {}", rounding, largest);
+        // Already canonical, it stays as it is, also when its fixed coefficients were written out.
+        prop_assert_eq!(&rounded.to_canonical().unwrap(), &rounded);
+        let again = rounded.to_paper().to_canonical().unwrap();
+        prop_assert_eq!(again.to_paper(), rounded.to_paper());
+    }
+}
+
+/// Well-conditioned lifts of every tying, activation and side of `q = d`.
+#[test]
+fn canonical_networks_agree_to_five_digits() {
+    for activation in Activation::ALL {
+        for tying in [Tying::Single, Tying::Loop { t: 4 }, Tying::Untied { t: 3 }] {
+            for q in [2, 3, 5] {
+                let network = Network::ffn(3, 2, q, 4, tying).unwrap();
+                let network = network.with_activation(activation).unwrap();
+                let p = crate::init::fresh(&network, 1.0, Stream::new(3));
+                let canonical = p.to_canonical().unwrap();
+                let apart = difference(|x| forward(&p, x), |x| forward(&canonical, x), 3);
+                assert!(apart < 1e-5, "{network} {apart}");
+            }
+        }
+    }
+}
+
+#[test]
+fn forms_that_carry_inputs_become_canonical_where_they_can() {
+    let carried = |d: usize, q: usize, extra: usize| {
+        let network = Network::ffn(d, 1, q, 2, Tying::Loop { t: 3 }).unwrap();
+        let network = network.with_form(Form::Carried { extra }).unwrap();
+        let values = (0..network.count()).map(|i| (i as f32 * 0.7).sin());
+        Parameters::new(network, values.collect()).unwrap()
+    };
+    // All inputs are carried: the lift is canonical, and nothing is rounded.
+    let all = carried(3, 4, 1);
+    let canonical = all.to_canonical().unwrap();
+    assert_eq!(canonical.network().form(), Form::Canonical);
+    assert_eq!(canonical.to_paper(), all.to_paper());
+    // One combination of three is carried and the other channel begins at zero.
+    let refused = carried(3, 2, 1).to_canonical();
+    let expected = CanonicalError::Rank { rank: 1, full: 2 };
+    assert_eq!(refused, Err(expected));
+    let affine = Network::affine(3, 2, 1).unwrap();
+    let values = (0..affine.count()).map(|i| 1.0 + i as f32);
+    let affine = Parameters::new(affine, values.collect()).unwrap();
+    let x = [0.3, -0.2, 0.9];
+    assert_eq!(
+        forward(&affine.to_canonical().unwrap(), &x),
+        forward(&affine, &x)
+    );
+}
+
+#[test]
+fn lifts_without_full_rank_and_transformers_are_refused() {
+    let network = Network::ffn(3, 1, 2, 1, Tying::Single).unwrap();
+    let refused = |lift: [f32; 6]| {
+        let mut values = vec![0.5; network.count()];
+        values[..6].copy_from_slice(&lift);
+        let p = Parameters::new(network.clone(), values).unwrap();
+        p.to_canonical().unwrap_err()
+    };
+    let rank = |rank, full| CanonicalError::Rank { rank, full };
+    assert_eq!(refused([1.0, 2.0, 3.0, 2.0, 4.0, 6.0]), rank(1, 2));
+    assert_eq!(refused([1.0, 2.0, 3.0, 1.0, 2.0, 3.00001]), rank(1, 2));
+    assert_eq!(refused([0.0; 6]), rank(0, 2));
+    let transformer = crate::Architecture::transformer(2);
+    let transformer = Network::new(transformer, 2, 1, 4, 3, Tying::Single).unwrap();
+    let p = crate::init::fresh(&transformer, 1.0, Stream::new(1));
+    assert!(matches!(
+        p.to_canonical(),
+        Err(CanonicalError::Shape(ShapeError::FfnOnly { .. }))
+    ));
 }
 
 #[test]
