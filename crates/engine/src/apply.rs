@@ -2,10 +2,11 @@
 
 use crate::fitted::FittedModel;
 use crate::predict::{Predictor, Step};
-use loopfit_data::preprocess::{Input, PreprocessError};
+use loopfit_data::preprocess::{Input, OutsideRange, PreprocessError};
 use loopfit_data::table::Column;
 use loopfit_data::{Table, Task};
 use loopfit_likelihood::{Energy, Likelihood};
+use loopfit_model::Architecture;
 use loopfit_numerics::libm;
 use loopfit_numerics::special::{log_sum_exp, sigmoid};
 use loopfit_numerics::stream::Stream;
@@ -43,6 +44,30 @@ pub enum ApplyError {
         "only density models can be sampled, and this model is for {0}; fit one with --task density"
     )]
     NotADensity(&'static str),
+    /// Intervals around what is no response.
+    #[error("intervals are for the responses of a regression, and this model is for {0}")]
+    NoResponses(&'static str),
+    /// Intervals of a model without residuals.
+    #[error(
+        "the model keeps no residuals of held-out rows, which intervals are made of: fit a residual FFN with `loopfit fit`, without --updates, --shape and --protocol"
+    )]
+    NoResiduals,
+    /// Intervals that would have to be wider than the residuals say.
+    #[error(
+        "{residuals} residuals of held-out rows support intervals up to a level of {}, not {level}: ask for a lower one",
+        highest_level(*residuals)
+    )]
+    Level {
+        /// The level.
+        level: f64,
+        /// Residuals that there are.
+        residuals: usize,
+    },
+}
+
+/// The highest level that so many residuals support, rounded down to three digits.
+fn highest_level(residuals: usize) -> f64 {
+    (1000 * residuals / (residuals + 1)) as f64 / 1000.0
 }
 
 /// What a model says about rows of a table; entry `i` belongs to row `i`.
@@ -130,6 +155,57 @@ impl FittedModel {
             of_each.collect::<Result<_, ApplyError>>()?,
             features.notes(),
         ))
+    }
+
+    /// Half the width of intervals around predictions that cover new responses with a probability of `level`, between 0 and 1;
+    /// see [`Assessment::half_width`](crate::Assessment::half_width).
+    pub fn half_width(&self, level: f64) -> Result<f64, ApplyError> {
+        let task = self.preprocessing.task();
+        if task != Task::Regression {
+            return Err(ApplyError::NoResponses(task_name(task)));
+        }
+        let assessment = self.assessment.as_ref();
+        let assessment = assessment.filter(|a| !a.residuals.is_empty());
+        let assessment = assessment.ok_or(ApplyError::NoResiduals)?;
+        let residuals = assessment.residuals.len();
+        let width = assessment.half_width(level);
+        width.ok_or(ApplyError::Level { level, residuals })
+    }
+
+    /// The model inputs that the network reads: all but those with a lift of zeros.
+    pub fn inputs_read(&self) -> Vec<usize> {
+        let network = self.parameters.network();
+        let d = network.d();
+        if *network.architecture() != Architecture::Ffn {
+            return (0..d).collect();
+        }
+        let paper = self.parameters.to_paper();
+        let lift = paper.view("input.weight");
+        let read = |input: &usize| lift.iter().skip(*input).step_by(d).any(|w| *w != 0.0);
+        (0..d).filter(read).collect()
+    }
+
+    /// Names of the columns that the network reads.
+    pub fn columns_read(&self) -> Vec<&str> {
+        let columns = self.preprocessing.feature_columns();
+        let inputs = self.inputs_read().into_iter();
+        let mut read: Vec<usize> = inputs.map(|input| columns[input]).collect();
+        read.dedup();
+        let name = |column: usize| self.preprocessing.inputs()[column].name();
+        read.into_iter().map(name).collect()
+    }
+
+    /// The rows of a table that the model extrapolates to; columns that its network does not read are none of them. An error
+    /// for a model that does not know the ranges of its training rows.
+    pub fn outside_range(&self, table: &Table) -> Result<Vec<OutsideRange<'_>>, ApplyError> {
+        let read = self.columns_read();
+        let rows: Vec<usize> = (0..table.rows()).collect();
+        let mut outside = self.preprocessing.outside_range(table, &rows)?;
+        for row in &mut outside {
+            row.columns.retain(|column| read.contains(column));
+        }
+        outside.retain(|row| !row.columns.is_empty());
+        Ok(outside)
     }
 
     /// The index function at points, row-major, one coordinate for each input: responses on the scale of the target
@@ -291,10 +367,8 @@ impl FittedModel {
     /// Exact draws from a density model by rejection, in the units of the columns, row-major.
     pub fn sample(&self, n: usize, stream: Stream) -> Result<Vec<Vec<f64>>, ApplyError> {
         let Likelihood::Energy(energy) = self.likelihood else {
-            return Err(ApplyError::NotADensity(match self.preprocessing.task() {
-                Task::Regression => "regression",
-                _ => "classification",
-            }));
+            let task = self.preprocessing.task();
+            return Err(ApplyError::NotADensity(task_name(task)));
         };
         let predictor = self.predictor();
         let index = |points: &[f64]| {
@@ -323,6 +397,14 @@ impl FittedModel {
     /// The network ready to run on inputs in model units.
     pub fn predictor(&self) -> Predictor {
         Predictor::new(&self.parameters, self.bounds)
+    }
+}
+
+fn task_name(task: Task) -> &'static str {
+    match task {
+        Task::Regression => "regression",
+        Task::Binary | Task::Multiclass { .. } => "classification",
+        Task::Density => "a density",
     }
 }
 

@@ -5,9 +5,10 @@ use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_data::preprocess::{Input, Target};
-use loopfit_engine::FittedModel;
-use loopfit_model::Architecture;
-use loopfit_report::{Align, Table, number};
+use loopfit_engine::{Assessment, FittedModel};
+use loopfit_model::{Architecture, Form, Network};
+use loopfit_report::number::{self, Exponent};
+use loopfit_report::{Align, Table};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -34,7 +35,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             .collect();
         output::print_json(&json!({
             "network": network, "count": network.count(), "bounds": model.bounds, "likelihood": model.likelihood,
-            "preprocessing": model.preprocessing, "provenance": model.provenance, "tensors": tensors,
+            "preprocessing": model.preprocessing, "provenance": model.provenance, "assessment": model.assessment,
+            "reads": model.columns_read(),
+            "tensors": tensors,
         }))?;
         return Ok(Exit::Done);
     }
@@ -48,9 +51,11 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         .collect();
     let mut rows = vec![
         ("network", network.to_string()),
+        ("form", describe_form(network)),
         ("cap B", p.budget.to_string()),
         ("likelihood", model.likelihood.name().to_string()),
         ("inputs", inputs.join(", ")),
+        ("reads", describe_reads(&model)),
         (
             "target",
             model
@@ -79,6 +84,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             },
         ),
     ];
+    if let Some(assessment) = &model.assessment {
+        rows.extend(describe_assessment(assessment));
+    }
     if let Architecture::Transformer { partition } = network.architecture() {
         let names = model.preprocessing.feature_names();
         rows.insert(1, ("tokens", describe_tokens(partition, &names)));
@@ -119,6 +127,61 @@ fn describe_tokens(partition: &[Vec<usize>], names: &[String]) -> String {
     let token = |inputs: &Vec<usize>| inputs.iter().map(name).collect::<Vec<_>>().join(", ");
     let data: Vec<String> = partition.iter().map(token).collect();
     format!("{} | controller | 2 references", data.join(" | "))
+}
+
+/// `canonical, tanh units`.
+fn describe_form(network: &Network) -> String {
+    match network.form() {
+        Form::Affine => "affine, no hidden units".to_string(),
+        form => format!("{form}, {} units", network.activation()),
+    }
+}
+
+/// Which of the model inputs its network reads.
+fn describe_reads(model: &FittedModel) -> String {
+    let names = model.preprocessing.feature_names();
+    let read = model.inputs_read();
+    if read.len() == names.len() {
+        return "all of them".to_string();
+    }
+    let read: Vec<&str> = read.iter().map(|i| names[*i].as_str()).collect();
+    read.join(", ")
+}
+
+/// What is known of a model's error.
+fn describe_assessment(a: &Assessment) -> Vec<(&'static str, String)> {
+    let rows = |n: usize| number::integer(n as u64);
+    let value = |v: f64| number::value(v, 4, Exponent::Own);
+    let mut about = vec![
+        ("fitted to", format!("{} rows", rows(a.rows))),
+        (
+            "selected by",
+            format!("{}, on {} rows", a.selected_by, rows(a.selection_rows)),
+        ),
+        (
+            "estimated error",
+            format!(
+                "{} {}, on rows that fits had not seen",
+                a.metric,
+                value(a.error)
+            ),
+        ),
+    ];
+    if let Some(test) = a.test_error {
+        about.push((
+            "test error",
+            format!("{} {} on {} rows", a.metric, value(test), rows(a.test_rows)),
+        ));
+    }
+    if a.clip {
+        let held = "to the range of the targets seen".to_string();
+        about.push(("predictions held", held));
+    }
+    if !a.residuals.is_empty() {
+        let kept = format!("from {} residuals: predict --interval", a.residuals.len());
+        about.push(("intervals", kept));
+    }
+    about
 }
 
 fn describe_input(input: &Input) -> String {

@@ -1,0 +1,184 @@
+//! Intervals around predictions, and rows that lie outside what was learned from.
+
+mod common;
+use common::{Place, classes_csv, command};
+use serde_json::{Value, json};
+
+/// A fit that takes a moment.
+const SMALL: &str = "--budget 8 --method single --activation relu --effort quick";
+
+/// `y = 3 a - 2 b` with noise, a category that plays no part, and two numbers far from zero.
+fn noisy_csv(rows: usize) -> String {
+    let mut csv = "a,b,kind,y\n".to_string();
+    for i in 0..rows {
+        let (a, b) = ((i * 37 % 101) as f64 / 101.0, (i * 53 % 97) as f64 / 97.0);
+        let noise = (i * 71 % 89) as f64 / 89.0 - 0.5;
+        let kind = ["red", "green"][i * 13 % 7 % 2];
+        csv += &format!("{a},{b},{kind},{}\n", 3.0 * a - 2.0 * b + noise);
+    }
+    csv
+}
+
+fn fitted() -> Place {
+    let place = Place::new();
+    place.write("data.csv", noisy_csv(150));
+    place.ok(&format!("fit data.csv --target y -o m.safetensors {SMALL}"));
+    place
+}
+
+fn numbers(v: &Value) -> Vec<f64> {
+    v.as_array()
+        .unwrap()
+        .iter()
+        .map(|v| v.as_f64().unwrap())
+        .collect()
+}
+
+fn said(place: &Place, arguments: &str) -> String {
+    let output = place.run(arguments);
+    assert!(output.status.success(), "{arguments}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn intervals_have_the_width_of_the_residuals() {
+    let place = fitted();
+    let plain = place.ok("predict m.safetensors data.csv");
+    let mut before = 0.0;
+    for level in [0.5, 0.8, 0.9] {
+        let csv = place.ok(&format!(
+            "predict m.safetensors data.csv --interval {level}"
+        ));
+        assert_eq!(csv.lines().next(), Some("prediction,lower,upper"));
+        let v = place.json(&format!(
+            "predict m.safetensors data.csv --interval {level}"
+        ));
+        assert_eq!(v["level"], level);
+        let width = v["half_width"].as_f64().unwrap();
+        assert!(width > before);
+        before = width;
+        let (f, low, high) = (
+            numbers(&v["predictions"]),
+            numbers(&v["lower"]),
+            numbers(&v["upper"]),
+        );
+        let lines = csv.lines().skip(1).zip(plain.lines().skip(1));
+        for (i, (line, prediction)) in lines.enumerate() {
+            assert_eq!(line, format!("{},{},{}", f[i], low[i], high[i]));
+            assert_eq!(prediction, f[i].to_string());
+            assert_eq!((low[i], high[i]), (f[i] - width, f[i] + width));
+        }
+        // Noise is uniform on an interval of length one: nine tenths of it are not more.
+        assert!(width < 0.6, "{level} {width}");
+    }
+    // The numbers of the file.
+    let residuals = numbers(&place.json("show m.safetensors")["assessment"]["residuals"]);
+    let rank = (0.9 * (residuals.len() as f64 + 1.0)).ceil() as usize;
+    assert_eq!(before, residuals[rank - 1]);
+}
+
+#[test]
+fn rows_outside_the_range_are_counted_and_flagged() {
+    let place = fitted();
+    let new = "a,b,kind\n0.5,0.5,red\n7,0.5,green\n-3,99,red\n,0.2,green\n0.1,0.1,blue\n";
+    place.write("new.csv", new);
+    let v = place.json("predict m.safetensors new.csv --flag");
+    let show = place.json("show m.safetensors");
+    let reads = show["reads"].as_array().unwrap();
+    // A column that the network does not read is none that it extrapolates in.
+    let kind = if reads.contains(&json!("kind")) {
+        json!(["kind"])
+    } else {
+        json!([])
+    };
+    assert!(
+        reads.contains(&json!("a")) && reads.contains(&json!("b")),
+        "{show}"
+    );
+    assert_eq!(v["outside"], json!([[], ["a"], ["a", "b"], [], kind]));
+    let csv = place.ok("predict m.safetensors new.csv --flag --interval 0.5");
+    let cells: Vec<&str> = csv.lines().map(|l| l.rsplit(',').next().unwrap()).collect();
+    assert_eq!(&cells[..5], ["outside", "", "a", "a;b", ""]);
+    let count = 2 + kind.as_array().unwrap().len();
+    let note = format!("rows outside the range of the training rows: {count} of 5");
+    assert!(said(&place, "predict m.safetensors new.csv").contains(&format!("{note}; --flag")));
+    assert!(said(&place, "predict m.safetensors new.csv --flag").contains(&note));
+    assert!(!said(&place, "predict m.safetensors data.csv").contains("outside"));
+    assert_eq!(said(&place, "predict m.safetensors new.csv --quiet"), "");
+    let every = place.ok("predict m.safetensors new.csv --flag --every-iteration");
+    assert_eq!(
+        every.lines().next(),
+        Some("row,t,prediction,change,outside")
+    );
+    assert!(every.lines().nth(2).unwrap().ends_with(",a"), "{every}");
+}
+
+/// Models of a search know neither residuals nor ranges.
+#[test]
+fn models_without_residuals_and_ranges_say_so() {
+    let place = fitted();
+    place.write("classes.csv", classes_csv(60));
+    // So few rows that no high level is possible.
+    place.write("few.csv", noisy_csv(12));
+    place.ok(&format!(
+        "fit few.csv --target y -o few.safetensors --test-fraction 0 {SMALL}"
+    ));
+    place.ok("fit data.csv --target y --budget 20 --updates 160 -o old.safetensors");
+    place.ok("fit classes.csv --target label --budget 20 --updates 160 -o c.safetensors");
+    place.ok("fit sim:four-modes --train 64 --valid 32 --budget 20 --updates 160 -o d.safetensors");
+    let few = place.json("show few.safetensors");
+    let residuals = few["assessment"]["residuals"].as_array().unwrap().len();
+    let highest = (1000 * residuals / (residuals + 1)) as f64 / 1000.0;
+    let highest = format!("up to a level of {highest},");
+    #[rustfmt::skip]
+    let cases: &[(&str, i32, &[&str])] = &[
+        ("predict m.safetensors data.csv --interval 1", 2, &["above 0 and below 1"]),
+        ("predict m.safetensors data.csv --interval 0", 2, &["above 0 and below 1"]),
+        ("predict m.safetensors data.csv --interval nan", 2, &["above 0 and below 1"]),
+        ("predict m.safetensors data.csv --interval most", 2, &["--interval"]),
+        ("predict m.safetensors data.csv --interval 0.9 --every-iteration", 2, &["--interval", "--every-iteration"]),
+        ("predict m.safetensors data.csv --interval 0.9 --iterations 1", 2, &["--interval", "--iterations"]),
+        ("predict few.safetensors data.csv --interval 0.999", 3, &[&highest, "0.999"]),
+        ("predict old.safetensors data.csv --interval 0.9", 3, &["no residuals", "loopfit fit"]),
+        ("predict c.safetensors classes.csv --interval 0.9", 3, &["regression", "classification"]),
+        ("predict d.safetensors sim:four-modes --interval 0.9", 3, &["regression", "a density"]),
+        ("predict old.safetensors data.csv --flag", 3, &["range of column `a`"]),
+    ];
+    for (arguments, code, words) in cases {
+        let output = place.run(arguments);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(*code), "{arguments}: {error}");
+        let sentences = error.lines().filter(|l| l.starts_with("error: ")).count();
+        assert_eq!(sentences, 1, "{error}");
+        assert!(
+            words.iter().all(|w| error.contains(w)),
+            "{arguments}: {error}"
+        );
+        assert!(output.stdout.is_empty(), "{arguments}");
+    }
+    place.write("far.csv", "a,b,kind\n77,0.5,red\n");
+    assert!(!said(&place, "predict old.safetensors far.csv").contains("outside"));
+}
+
+#[test]
+fn show_says_what_is_known_of_a_model() {
+    let place = fitted();
+    let text = place.ok("show m.safetensors");
+    for part in [
+        "form",
+        "reads",
+        "fitted to",
+        "150 rows",
+        "selected by",
+        "cross-validation",
+        "estimated error",
+        "test error",
+        "MSE",
+        "intervals",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let help = command(&place.path(""), "predict --help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    assert!(help.contains("--interval 0.9") && help.contains("--flag"));
+}
