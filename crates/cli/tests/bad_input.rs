@@ -68,7 +68,7 @@ const CASES: &[Case] = &[
     ("a text among numbers", "fit oops.csv --target y --budget 64 -o out", 3, &["`b`", "oops", "line 32"]),
     ("a text among target numbers", "fit oops.csv --target b --budget 64 -o out", 3, &["`b`", "oops", "line 32"]),
     ("a target beyond all scales", "fit huge.csv --target y --budget 64 -o out", 3, &["`y`", "unit"]),
-    ("budget too small for the data", "fit good.csv --target y --budget 7 -o out", 3, &["budget 7", "the smallest needs"]),
+    ("budget too small for the data", "fit good.csv --target y --budget 1 -o out", 3, &["budget 1 ", "the smallest needs 2"]),
     ("budget too small", "budget --dim 5 --budget 11", 3, &["11", "12"]),
     ("shape over the cap", "compare sim:bumps --budget 64 --shape loop=4,11,16", 3, &["120", "64"]),
     ("an effort of no name", "fit good.csv --target y --budget 64 --effort much", 2, &["quick, standard, strong"]),
