@@ -3,6 +3,8 @@
 pub(crate) mod budget;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod convert;
+pub(crate) mod curve;
 pub(crate) mod data;
 pub(crate) mod demo;
 pub(crate) mod fit;

@@ -121,4 +121,22 @@ impl EstimateArguments {
             seed,
         }
     }
+
+    /// What is asked of a selection that delivers no model: all rows are for it.
+    pub(crate) fn selection(&self, methods: Vec<Method>, work: f64, seed: u64) -> Result<Ask> {
+        let given = [
+            (self.test_fraction.is_some(), "--test-fraction"),
+            (self.no_refit, "--no-refit"),
+        ];
+        match given.iter().find(|(given, _)| *given) {
+            Some((_, option)) => Err(usage(format!(
+                "{option} is for a model that is delivered, and here all rows are for the selection: leave it out"
+            ))),
+            None => Ok(Ask {
+                test_fraction: 0.0,
+                refit: false,
+                ..self.ask(0, methods, work, seed)
+            }),
+        }
+    }
 }

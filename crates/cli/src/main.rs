@@ -56,12 +56,16 @@ enum Command {
     Demo(commands::demo::Arguments),
     /// Fit a table or a simulation under a cap and write the best model.
     Fit(commands::fit::Arguments),
+    /// Show the error against the cap: how many numbers a table needs.
+    Curve(commands::curve::Arguments),
     /// Predict the rows of a table with a fitted model.
     Predict(commands::predict::Arguments),
     /// Score a fitted model on rows with known targets.
     Score(commands::score::Arguments),
     /// Show what a model file holds.
     Show(commands::show::Arguments),
+    /// Write a model file in another form of its network.
+    Convert(commands::convert::Arguments),
     /// Compare Single, Loop and Untied under a cap, paired over seeds.
     Compare(commands::compare::Arguments),
     /// Draw exact samples from a fitted density.
@@ -87,9 +91,11 @@ fn main() -> std::process::ExitCode {
     let result = match cli.command {
         Command::Demo(a) => commands::demo::run(&a, global),
         Command::Fit(a) => commands::fit::run(&a, global),
+        Command::Curve(a) => commands::curve::run(&a, global),
         Command::Predict(a) => commands::predict::run(&a, global),
         Command::Score(a) => commands::score::run(&a, global),
         Command::Show(a) => commands::show::run(&a, global),
+        Command::Convert(a) => commands::convert::run(&a, global),
         Command::Compare(a) => commands::compare::run(&a, global),
         Command::Sample(a) => commands::sample::run(&a, global),
         Command::Budget(a) => commands::budget::run(&a, global),

@@ -290,9 +290,11 @@ fn help_has_examples_and_completions_have_every_command() {
     let commands = [
         "demo",
         "fit",
+        "curve",
         "predict",
         "score",
         "show",
+        "convert",
         "compare",
         "sample",
         "budget",

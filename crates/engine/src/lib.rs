@@ -17,6 +17,7 @@
 mod adam;
 mod apply;
 mod batches;
+mod convert;
 mod feedforward;
 mod ffn;
 mod fit;

@@ -8,6 +8,7 @@
 //! - [`replication`]: a seed's training, validation and test samples, from a simulation or
 //!   a table, and how a model is judged on them;
 //! - [`estimate`]: the model that a table supports, by cross-validation, with a last fit to all rows;
+//! - [`curve`]: that model's error against the cap;
 //! - [`fit`]: all families on one replication, the best one kept;
 //! - [`compare`]: all families on many replications, paired;
 //! - [`cost`]: updates, operations and seconds of searches before they run.
@@ -17,6 +18,7 @@
 
 pub mod compare;
 pub mod cost;
+pub mod curve;
 mod error;
 pub mod estimate;
 pub mod family;

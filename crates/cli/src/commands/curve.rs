@@ -1,0 +1,307 @@
+//! `loopfit curve`.
+
+use crate::data::{LearnArguments, cap};
+use crate::estimating::EstimateArguments;
+use crate::exit::{Exit, usage};
+use crate::{Global, interrupt, output, progress};
+use anyhow::Result;
+use clap::ValueEnum;
+use loopfit_data::Task;
+use loopfit_engine::Engine;
+use loopfit_model::Method;
+use loopfit_report::figure::{self, Curves, LevelLine, Panel, Scale};
+use loopfit_report::number::{self, Exponent};
+use loopfit_report::{Align, Table};
+use loopfit_search::curve::{Caps, Curve, CurvePoint};
+use loopfit_search::estimate::{self, Entry, Prepared};
+use loopfit_search::replication::Source;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Instant;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  loopfit curve data.csv --target y\n  loopfit curve data.csv --target y --caps 8,16,32,64 --plot curve.svg\n  loopfit curve data.csv --target species --effort standard --json\n  loopfit curve data:airfoil --data-dir data --activation relu --form paper",
+    mut_arg("test_fraction", |arg| arg.hide(true)),
+    mut_arg("no_refit", |arg| arg.hide(true))
+)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    learn: LearnArguments,
+    /// The caps, separated by commas; by default 8, 16, 32, ..., 512, as far as there are as many rows.
+    #[arg(long, value_name = "B,...", value_delimiter = ',', value_parser = cap)]
+    caps: Vec<usize>,
+    #[command(flatten)]
+    estimate: EstimateArguments,
+    /// How long to look under each cap.
+    #[arg(long, value_name = "EFFORT", default_value = "quick")]
+    effort: EffortName,
+    /// Draw the curve into an SVG file.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Seed of the folds and starts.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum EffortName {
+    Quick,
+    Standard,
+    Strong,
+}
+
+impl EffortName {
+    fn work(self) -> f64 {
+        match self {
+            Self::Quick => estimate::QUICK,
+            Self::Standard => estimate::STANDARD,
+            Self::Strong => estimate::STRONG,
+        }
+    }
+}
+
+impl Arguments {
+    fn caps(&self) -> Caps {
+        match self.caps.is_empty() {
+            true => Caps::Usual,
+            false => Caps::Given(self.caps.clone()),
+        }
+    }
+}
+
+pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    let methods = Method::ALL.to_vec();
+    let ask = a.estimate.selection(methods, a.effort.work(), a.seed)?;
+    if let Some(path) = &a.plot {
+        if path.extension().is_none_or(|e| e != "svg") {
+            return Err(usage(
+                "--plot writes SVG: give a file whose name ends in .svg".to_string(),
+            ));
+        }
+        let read: Vec<_> = a.learn.data.file().into_iter().collect();
+        output::check_writable(path, &read)?;
+    }
+    let source = a.learn.source(a.seed)?;
+    if is_density(&source) {
+        return Err(usage(
+            "a density has no targets to validate on: `loopfit curve` needs a target to predict"
+                .to_string(),
+        ));
+    }
+    let engine = Engine::new(global.threads)?;
+    let prepared = Prepared::new(&source, a.learn.noise(), &ask)?;
+    let notes = notes(&source, &prepared);
+    if !global.quiet {
+        notes.iter().for_each(|note| output::say(note));
+    }
+    let started = Instant::now();
+    let curve = interrupt::searching(|control| {
+        progress::with_percent(global.quiet, |advance| {
+            Curve::new(&prepared, &engine, &ask, &a.caps(), control, advance)
+        })
+    })?;
+    let seconds = started.elapsed().as_secs_f64();
+    if let Some(path) = &a.plot {
+        output::write_file(path, &figure(&source, &curve).to_svg())?;
+    }
+    if global.json {
+        let mut result = to_json(a, &source, &prepared, &notes, &curve);
+        let complete = curve.complete;
+        result["search"] = json!({"seconds": seconds, "complete": complete, "work": ask.work});
+        output::print_json(&result)?;
+    } else {
+        output::print(&to_text(&source, &prepared, &curve))?;
+    }
+    if !curve.complete {
+        output::say("interrupted: larger caps are left out");
+        return Ok(Exit::Interrupted);
+    }
+    if let Some(path) = a.plot.as_ref().filter(|_| !global.quiet) {
+        output::say(&format!("wrote {}", path.display()));
+    }
+    Ok(Exit::Done)
+}
+
+fn is_density(source: &Source) -> bool {
+    match source {
+        Source::Simulation { simulation, .. } => simulation.is_density(),
+        Source::Table(table) => table.decision.task == Task::Density,
+    }
+}
+
+/// What a person should know about the data beforehand.
+fn notes(source: &Source, prepared: &Prepared) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Source::Table(table) = source {
+        notes.push(table.decision.because.clone());
+        notes.extend(table.notes.iter().cloned());
+    }
+    notes.extend(prepared.notes.iter().cloned());
+    notes.push(format!(
+        "rows: {} for {}; inputs: {}",
+        number::integer(prepared.selection_rows() as u64),
+        prepared.selected_by(),
+        prepared.inputs().len()
+    ));
+    notes
+}
+
+/// `Loop (q = 4, r = 11, T = 16, tanh)`: the numbers have a column of their own.
+fn name(entry: &Entry) -> String {
+    let network = entry.network.to_string();
+    match network.rsplit_once(", ") {
+        Some((name, _)) => name.to_string(),
+        None => network,
+    }
+}
+
+fn to_text(source: &Source, prepared: &Prepared, curve: &Curve) -> String {
+    let tested = prepared.test_rows() > 0;
+    let mut columns = vec![
+        ("cap", Align::Right),
+        ("best model", Align::Left),
+        ("numbers", Align::Right),
+        (source.validation_metric(), Align::Right),
+        ("(SE)", Align::Right),
+        ("linear", Align::Right),
+    ];
+    if tested {
+        columns.push((source.metric(), Align::Right));
+    }
+    let mut table = Table::new(columns);
+    let bests = || curve.points.iter().map(|point| curve.best(point));
+    let errors = bests().flat_map(|e| [e.validation, e.test]);
+    let exponent = Exponent::of(errors.filter(|v| v.is_finite()).chain([curve.constant]));
+    let value = |v: f64| match v.is_nan() {
+        true => "-".to_string(),
+        false => number::value(v, 4, exponent),
+    };
+    for point in &curve.points {
+        let best = curve.best(point);
+        let linear = curve.linear(point).map_or(f64::NAN, |e| e.validation);
+        let mut cells = vec![
+            point.cap.to_string(),
+            name(best),
+            best.network.count().to_string(),
+            value(best.validation),
+            value(best.validation_se),
+            value(linear),
+        ];
+        if tested {
+            cells.push(value(best.test));
+        }
+        table.push(cells);
+    }
+    for (name, error) in beside(curve) {
+        let mut cells = vec!["-".to_string(); 6 + usize::from(tested)];
+        cells[1] = name;
+        cells[3] = value(error);
+        table.push(cells);
+    }
+    let mut text = format!(
+        "Error against the cap, by {} on {} rows\n{}",
+        prepared.selected_by(),
+        number::integer(prepared.selection_rows() as u64),
+        table.to_terminal(output::color())
+    );
+    for sentence in curve.conclusions() {
+        text += &sentence;
+        text.push('\n');
+    }
+    text
+}
+
+/// Errors that do not depend on the cap.
+fn beside(curve: &Curve) -> Vec<(String, f64)> {
+    let no_cap = curve.no_cap;
+    let no_cap = no_cap.map(|(name, error)| (format!("no cap: {name}"), error));
+    let constant = ("constant".to_string(), curve.constant);
+    [constant].into_iter().chain(no_cap).collect()
+}
+
+/// Bands are one standard error wide on both sides.
+fn figure(source: &Source, curve: &Curve) -> Curves {
+    let point = |point: &CurvePoint, entry: &Entry| figure::Point {
+        x: point.cap as f64,
+        centre: entry.validation,
+        low: entry.validation - entry.validation_se,
+        high: entry.validation + entry.validation_se,
+        values: Vec::new(),
+    };
+    let best = curve.points.iter().map(|p| point(p, curve.best(p)));
+    let linear = curve.points.iter().filter_map(|p| {
+        let entry = curve.linear(p)?;
+        let (low, high) = (entry.validation, entry.validation);
+        Some(figure::Point {
+            low,
+            high,
+            ..point(p, entry)
+        })
+    });
+    let drawn = |name: &str, color: usize, points: Vec<figure::Point>| figure::Curve {
+        name: name.to_string(),
+        color,
+        dashed: color == LINEAR,
+        points,
+    };
+    Curves {
+        title: format!("How many numbers does {} need?", source.name()),
+        panels: vec![Panel {
+            title: String::new(),
+            x_label: "cap B on the number of trainable numbers".to_string(),
+            y_label: source.validation_metric().to_string(),
+            x_scale: Scale::Log,
+            y_scale: Scale::Log,
+            curves: vec![
+                drawn("linear", LINEAR, linear.collect()),
+                drawn("best model, ± 1 standard error", BEST, best.collect()),
+            ],
+            levels: beside(curve)
+                .into_iter()
+                .map(|(name, y)| LevelLine { name, y })
+                .collect(),
+        }],
+    }
+}
+
+/// Colours of the curves.
+const BEST: usize = 3;
+const LINEAR: usize = 4;
+
+fn to_json(
+    a: &Arguments,
+    source: &Source,
+    prepared: &Prepared,
+    notes: &[String],
+    curve: &Curve,
+) -> Value {
+    let points = curve.points.iter().map(|point| {
+        let entries: Vec<Value> = point.entries.iter().map(entry_json).collect();
+        json!({
+            "cap": point.cap, "best": entry_json(curve.best(point)),
+            "linear": curve.linear(point).map(entry_json), "selected": entries,
+        })
+    });
+    let task = prepared.preprocessing().task();
+    json!({
+        "data": source.name(), "task": task, "seed": a.seed, "inputs": prepared.inputs(),
+        "selection": {"by": prepared.selected_by(), "rows": prepared.selection_rows()},
+        "test_rows": prepared.test_rows(), "metric": source.metric(), "error": estimate::metric(task),
+        "notes": notes, "points": points.collect::<Vec<_>>(), "constant": curve.constant,
+        "no_cap": curve.no_cap.map(|(name, error)| json!({"by": name, "validation": error})),
+        "beats_constant": curve.beats_constant(), "enough": curve.enough().map(entry_json), "still_falls": curve.still_falls(),
+        "conclusions": curve.conclusions(),
+        "plot": a.plot.as_ref().map(|p| p.display().to_string()),
+    })
+}
+
+fn entry_json(entry: &Entry) -> Value {
+    let n = &entry.network;
+    json!({
+        "method": entry.method.map_or("linear", Method::key), "arch": "ffn", "q": n.q(), "r": n.r(), "t": n.tying().iterations(),
+        "activation": n.activation(), "form": n.form().to_string(), "count": n.count(),
+        "validation": entry.validation, "validation_se": entry.validation_se,
+        "test": entry.test.is_finite().then_some(entry.test),
+    })
+}

@@ -1,0 +1,207 @@
+//! How many numbers a table needs: the error of what is selected under one cap after the other.
+
+use crate::SearchError;
+use crate::estimate::{Ask, Entry, Prepared};
+use loopfit_engine::{Control, Engine};
+
+/// Caps of a curve unless others are asked for, as far as there are as many rows.
+pub const CAPS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
+
+/// Standard errors of a paired difference within which a smaller model is as good as the best, and beyond which an error falls.
+const WITHIN: f64 = 1.0;
+
+/// What was selected under one cap.
+#[derive(Clone, Debug)]
+pub struct CurvePoint {
+    /// The cap.
+    pub cap: usize,
+    /// The models that were selected under it, the best first by cross-validation.
+    pub entries: Vec<Entry>,
+    /// Where the best model under this cap is: a model under a smaller cap is one under this cap too.
+    best: (usize, usize),
+}
+
+/// The error against the cap.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Caps in ascending order.
+    pub points: Vec<CurvePoint>,
+    /// Error of the best constant.
+    pub constant: f64,
+    /// What is reached without a cap, by which method, where that is known.
+    pub no_cap: Option<(&'static str, f64)>,
+    /// Whether all caps that were asked for are there; those after an interruption are not.
+    pub complete: bool,
+}
+
+/// The caps of a curve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caps {
+    /// These; each must hold a function.
+    Given(Vec<usize>),
+    /// Those of [`CAPS`] that hold a function and are no more than there are rows.
+    Usual,
+}
+
+impl Curve {
+    /// Selects under each cap, from the smallest to the largest. `advance` is told which part of the work is done. The
+    /// budget of `ask` plays no part. Interrupted, the caps that were finished are given.
+    pub fn new(
+        prepared: &Prepared,
+        engine: &Engine,
+        ask: &Ask,
+        caps: &Caps,
+        control: &Control,
+        advance: &(dyn Fn(f64) + Sync),
+    ) -> Result<Self, SearchError> {
+        let list = caps.list(prepared.selection_rows());
+        let part = 1.0 / list.len().max(1) as f64;
+        let mut curve = Self {
+            points: Vec::new(),
+            constant: f64::NAN,
+            no_cap: None,
+            complete: true,
+        };
+        let mut refused = None;
+        for cap in list {
+            let ask = Ask {
+                budget: cap,
+                ..ask.clone()
+            };
+            let run = prepared.run(engine, &ask, control, &|done| advance(part * done));
+            if control.is_stopped() {
+                curve.complete = false;
+                break;
+            }
+            match run {
+                Ok(estimate) => {
+                    curve.constant = estimate.constant.0;
+                    let no_cap = estimate.no_cap.map(|(name, error, _)| (name, error));
+                    curve.no_cap = no_cap.filter(|(_, error)| error.is_finite());
+                    curve.push(cap, estimate.entries);
+                }
+                Err(error @ SearchError::NothingFits { .. }) if *caps == Caps::Usual => {
+                    refused = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        match (curve.points.is_empty(), refused) {
+            (false, _) => Ok(curve),
+            (true, Some(error)) if curve.complete => Err(error),
+            _ => Err(SearchError::Interrupted),
+        }
+    }
+
+    fn push(&mut self, cap: usize, entries: Vec<Entry>) {
+        // Errors allow for the selection under their own cap, so that they compare from cap to cap.
+        let before = self.points.last().map(|point| point.best);
+        let before = before.filter(|(p, e)| {
+            let known = self.points[*p].entries[*e].validation;
+            known.total_cmp(&entries[0].validation).is_le()
+        });
+        let best = before.unwrap_or((self.points.len(), 0));
+        self.points.push(CurvePoint { cap, entries, best });
+    }
+
+    /// The best model under the cap of a point: never worse than under a smaller cap.
+    pub fn best(&self, point: &CurvePoint) -> &Entry {
+        let (p, e) = point.best;
+        &self.points[p].entries[e]
+    }
+
+    /// The best model of all; none if there is no point.
+    fn best_of_all(&self) -> Option<&Entry> {
+        self.points.last().map(|point| self.best(point))
+    }
+
+    /// The linear model with the smallest error under the cap of a point, if one fits.
+    pub fn linear(&self, point: &CurvePoint) -> Option<&Entry> {
+        let up_to = self.points.iter().take_while(|p| p.cap <= point.cap);
+        let linear = up_to.flat_map(|p| p.entries.iter().filter(|e| e.method.is_none()));
+        linear.min_by(|a, b| a.validation.total_cmp(&b.validation))
+    }
+
+    /// Whether the best model's error is below that of a constant by more than its standard error. If it only had to be below,
+    /// one table of noise alone in three would be said to need some numbers.
+    pub fn beats_constant(&self) -> bool {
+        let best = self.best_of_all();
+        best.is_some_and(|e| self.constant - e.validation > WITHIN * e.validation_se)
+    }
+
+    /// The model with the fewest numbers whose error is within one standard error of the best, paired over rows; none where no
+    /// model beats a constant.
+    pub fn enough(&self) -> Option<&Entry> {
+        let best = self.best_of_all().filter(|_| self.beats_constant())?;
+        let all = self.points.iter().flat_map(|point| &point.entries);
+        all.filter(|entry| best.better_than(entry) < WITHIN)
+            .min_by(|a, b| {
+                let by_error = a.validation.total_cmp(&b.validation);
+                a.network.count().cmp(&b.network.count()).then(by_error)
+            })
+    }
+
+    /// Whether the largest cap has a model that is better by more than one standard error, paired over rows, than the
+    /// best under the cap before it.
+    pub fn still_falls(&self) -> bool {
+        match &self.points[..] {
+            [.., before, last] if self.beats_constant() => {
+                self.best(last).better_than(self.best(before)) > WITHIN
+            }
+            _ => false,
+        }
+    }
+
+    /// What the curve says, in sentences.
+    pub fn conclusions(&self) -> Vec<String> {
+        let (Some(best), Some(last)) = (self.best_of_all(), self.points.last()) else {
+            return Vec::new();
+        };
+        let Some(enough) = self.enough() else {
+            return vec![
+                "No model is clearly better than a constant: the errors differ by less than one standard error."
+                    .to_string(),
+            ];
+        };
+        let (count, most) = (enough.network.count(), best.network.count());
+        let so_far = match self.still_falls() {
+            true => format!("Up to a cap of {}, ", last.cap),
+            false => String::new(),
+        };
+        let why = match count < most {
+            true => format!("the error is within one standard error of the best, which has {most}"),
+            false => "no smaller model comes within one standard error".to_string(),
+        };
+        let mut sentences = vec![format!("{so_far}{count} numbers would do: {why}.")];
+        if enough.method.is_none() {
+            sentences.push("They are those of a linear model.".to_string());
+        }
+        if self.still_falls() {
+            sentences.push(format!(
+                "The error still falls at {}: try a larger cap, --caps {},{}.",
+                last.cap,
+                last.cap,
+                2 * last.cap
+            ));
+        }
+        sentences
+    }
+}
+
+impl Caps {
+    /// The caps in ascending order, each once.
+    fn list(&self, rows: usize) -> Vec<usize> {
+        match self {
+            Self::Given(caps) => {
+                let mut caps = caps.clone();
+                caps.sort_unstable();
+                caps.dedup();
+                caps
+            }
+            Self::Usual => {
+                let few = CAPS.into_iter().filter(|cap| *cap <= rows.max(CAPS[0]));
+                few.collect()
+            }
+        }
+    }
+}
