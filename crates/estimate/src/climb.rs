@@ -1,5 +1,7 @@
 //! Penalised maximum likelihood to convergence: Levenberg-Marquardt on the whole of the rows, with
 //! strengths of the penalty by evidence.
+// Plain indices: several arrays are walked together, and the loops must stay simple enough for vectors.
+#![allow(clippy::needless_range_loop)]
 
 use crate::curvature::{Curvature, Objective};
 use crate::rows::Kind;
@@ -128,7 +130,7 @@ impl<'a> Climb<'a> {
             };
             if !moved || fell <= NO_DECREASE * before.abs() {
                 still += 1;
-                if !moved && settled || still >= 3 && settled {
+                if settled && (!moved || still >= 3) {
                     return true;
                 }
             } else {

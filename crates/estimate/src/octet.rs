@@ -2,6 +2,8 @@
 //!
 //! Every operation is elementwise and multiply-adds are fused, so that the compiler's vectors of any
 //! width give the same bits. Code that uses them runs inside a `Kernel`, and is `#[inline(always)]`.
+// Plain indices: several arrays are walked together, and the loops must stay simple enough for vectors.
+#![allow(clippy::needless_range_loop)]
 
 use loopfit_model::Activation;
 use std::ops::{Add, AddAssign, Mul, Sub};
@@ -28,7 +30,11 @@ const fn alternating<const N: usize>(degree: usize) -> [f64; N] {
             factorial *= j as f64;
             j += 1;
         }
-        let sign = if (N - 1 - i) % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = if (N - 1 - i).is_multiple_of(2) {
+            1.0
+        } else {
+            -1.0
+        };
         coefficients[i] = sign / factorial;
         i += 1;
     }

@@ -1,4 +1,6 @@
 //! Rows in octets, and how a likelihood explains them.
+// Plain indices: several arrays are walked together, and the loops must stay simple enough for vectors.
+#![allow(clippy::needless_range_loop)]
 
 use crate::octet::{OCTET, Octet};
 use loopfit_data::Samples;

@@ -195,6 +195,9 @@ struct View {
     held: Vec<Rows>,
 }
 
+/// Outputs and losses of held-out rows.
+type Held = (Vec<f64>, Vec<f64>);
+
 /// A fit to some rows.
 #[derive(Clone, Debug)]
 struct Fit {
@@ -443,7 +446,7 @@ impl<'a> Problem<'a> {
                 self.fit(network, &view.fitted[*fold], steps, of)
             })
             .collect();
-        let held: Vec<Vec<(Vec<f64>, Vec<f64>)>> = (0..self.folds.len())
+        let held: Vec<Vec<Held>> = (0..self.folds.len())
             .into_par_iter()
             .map(|fold| {
                 let best = least_surprising(&fits[fold * starts..][..starts]);
@@ -452,7 +455,7 @@ impl<'a> Problem<'a> {
                 thetas.iter().map(held).collect()
             })
             .collect();
-        let of = |f: usize, part: fn(&(Vec<f64>, Vec<f64>)) -> &Vec<f64>| -> Vec<f64> {
+        let of = |f: usize, part: fn(&Held) -> &Vec<f64>| -> Vec<f64> {
             held.iter()
                 .flat_map(|fold| part(&fold[f]).iter().copied())
                 .collect()
@@ -498,7 +501,7 @@ impl<'a> Problem<'a> {
 
     /// Outputs and losses of rows that a fold holds out; not a number once work is to stop, since the fit was
     /// cut short.
-    fn held(&self, network: &Network, rows: &Rows, theta: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    fn held(&self, network: &Network, rows: &Rows, theta: &[f64]) -> Held {
         if (self.watch.stop)() {
             let nothing = |len: usize| vec![f64::NAN; len];
             return (nothing(rows.n * self.outputs), nothing(rows.n));

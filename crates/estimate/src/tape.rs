@@ -1,5 +1,7 @@
 //! A residual FFN over octets of rows: its outputs, and the derivative of any combination of them in
 //! every coefficient, row by row.
+// Plain indices: several arrays are walked together, and the loops must stay simple enough for vectors.
+#![allow(clippy::needless_range_loop)]
 
 use crate::octet::Octet;
 use loopfit_model::{Activation, Form, Network, Reduced, Tying};

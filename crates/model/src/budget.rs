@@ -79,7 +79,7 @@ pub enum BudgetError {
     #[error("{network}, exceeds the budget {b}: choose a smaller shape or raise the budget")]
     Exceeded {
         /// The network, with its count.
-        network: Network,
+        network: Box<Network>,
         /// The cap.
         b: usize,
     },
@@ -214,6 +214,7 @@ impl Budget {
         let architecture = self.architecture.clone();
         let network = Network::new(architecture, self.d, self.outputs, q, r, tying)?;
         if network.count() > self.b {
+            let network = Box::new(network);
             return Err(BudgetError::Exceeded { network, b: self.b });
         }
         Ok(network)

@@ -46,7 +46,7 @@ pub enum IterationsError {
     )]
     TooMany {
         /// The network, with its count.
-        network: Network,
+        network: Box<Network>,
         /// Its blocks.
         blocks: usize,
         /// What was asked for.
@@ -121,7 +121,7 @@ impl Parameters {
             Tying::Loop { .. } => Tying::Loop { t },
             _ if t > blocks => {
                 return Err(IterationsError::TooMany {
-                    network: old.clone(),
+                    network: Box::new(old.clone()),
                     blocks,
                     t,
                 });
