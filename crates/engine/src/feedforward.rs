@@ -3,7 +3,7 @@
 use crate::products::{Bias, Finish, Matrix, Products, Start};
 use crate::smooth::Activate;
 use loopfit_model::Activation;
-use loopfit_numerics::lanes::{Lane, Level};
+use loopfit_numerics::lanes::{Kernel, Lane, Level, Simd};
 
 /// `to = W from + b`, rows of `W` (`width` numbers) each followed by their bias.
 pub(crate) fn affine(
@@ -91,23 +91,41 @@ impl Hidden<'_> {
         });
     }
 
-    /// From the gradient `g` of `next`: `a = s'(u) W2^T g` of the preactivations `u` and
-    /// `g_z = g + W1^T a` of the state. The ReLU's derivative is `1{h > 0}`, a smooth one's
-    /// stands in `a` before.
+    /// From the gradient `g` of `next`: `a = 1{h > 0} W2^T g` of the preactivations and
+    /// `g_z = g + W1^T a` of the state, for the ReLU.
     pub(crate) fn backward(self, g: &[Lane], h: &[Lane], a: &mut [Lane], g_z: &mut [Lane]) {
+        self.outgoing_backward(g, Finish::Where(h), a);
+        self.incoming_backward(g, a, g_z);
+    }
+
+    /// The same for smooth units, whose derivatives stand in `a` before. `room` is as long as `a`: a
+    /// finish that multiplies would cost all other products up to a fifth of their speed.
+    pub(crate) fn smooth_backward(
+        self,
+        g: &[Lane],
+        room: &mut [Lane],
+        a: &mut [Lane],
+        g_z: &mut [Lane],
+    ) {
+        self.outgoing_backward(g, Finish::Sum, room);
+        self.level.run(Multiply(a, room));
+        self.incoming_backward(g, a, g_z);
+    }
+
+    fn outgoing_backward(self, g: &[Lane], finish: Finish<'_>, to: &mut [Lane]) {
         self.level.run(Products {
             matrix: Matrix::outgoing(self.units, self.q).transposed(),
             // The first term is left as it is, like a plain product.
             start: Start::Constant(-0.0),
-            finish: match self.activation {
-                Activation::Relu => Finish::Where(h),
-                _ => Finish::Times,
-            },
+            finish,
             from: g,
             width: self.q,
-            to: a,
+            to,
             height: self.r,
         });
+    }
+
+    fn incoming_backward(self, g: &[Lane], a: &[Lane], g_z: &mut [Lane]) {
         self.level.run(Products {
             matrix: Matrix::incoming(self.units, self.q).transposed(),
             start: Start::Rows(g),
@@ -117,5 +135,20 @@ impl Hidden<'_> {
             to: g_z,
             height: self.q,
         });
+    }
+}
+
+/// Multiplies the first by the second, in place.
+struct Multiply<'a>(&'a mut [Lane], &'a [Lane]);
+
+impl Kernel for Multiply<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        for (to, by) in self.0.iter_mut().zip(self.1) {
+            let product = s.mul(s.load(to), s.load(by));
+            s.store(to, product);
+        }
     }
 }

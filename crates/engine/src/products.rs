@@ -132,8 +132,6 @@ pub(crate) enum Finish<'a> {
     Relu,
     /// The sum where the row's own number in another array is positive, else zero.
     Where(&'a [Lane]),
-    /// The sum times the number that stands where it goes.
-    Times,
 }
 
 /// `to[row][i] = finish(start + sum_j M[i][j] from[row][j])` for all rows, `width` numbers
@@ -266,7 +264,6 @@ impl Products<'_> {
                     Finish::Where(rows) => {
                         s.select_greater(s.load(&rows[at + c]), zero, sums[r][c], zero)
                     }
-                    Finish::Times => s.mul(sums[r][c], s.load(&to[c])),
                 };
                 s.store(&mut to[c], sum);
             }

@@ -74,6 +74,7 @@ pub(super) fn backward(
     let strips = g_out.len() / p.outputs;
     let mut g = vec![Lane::ZERO; N * q];
     let mut next = vec![Lane::ZERO; N * q];
+    let mut room = vec![Lane::ZERO; if p.is_smooth() { N * r } else { 0 }];
     for strip in (0..strips).step_by(N) {
         let m = N.min(strips - strip);
         let (g, next) = (&mut g[..m * q], &mut next[..m * q]);
@@ -82,8 +83,12 @@ pub(super) fn backward(
         for t in (0..p.iterations).rev() {
             kept_g[((t + 1) * strips + strip) * q..][..m * q].copy_from_slice(g);
             let range = (t * strips + strip) * r..(t * strips + strip + m) * r;
+            let (h, a) = (&h[range.clone()], &mut a[range]);
             let hidden = p.hidden(level, params, p.block_at(t));
-            hidden.backward(g, &h[range.clone()], &mut a[range], next);
+            match p.is_smooth() {
+                true => hidden.smooth_backward(g, &mut room[..m * r], a, next),
+                false => hidden.backward(g, h, a, next),
+            }
             g.copy_from_slice(next);
         }
         kept_g[strip * q..][..m * q].copy_from_slice(g);
