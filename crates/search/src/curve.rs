@@ -9,6 +9,8 @@ pub const CAPS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
 
 /// Standard errors of a paired difference within which a smaller model is as good as the best, and beyond which an error falls.
 const WITHIN: f64 = 1.0;
+/// Standard errors of a paired difference from which on a model is clearly better than the linear one.
+const CLEARLY: f64 = 2.0;
 
 /// What was selected under one cap.
 #[derive(Clone, Debug)]
@@ -122,11 +124,24 @@ impl Curve {
         linear.min_by(|a, b| a.validation.total_cmp(&b.validation))
     }
 
-    /// Whether the best model's error is below that of a constant by more than its standard error. If it only had to be below,
-    /// one table of noise alone in three would be said to need some numbers.
+    /// Whether the best model's error is below that of a constant, and clearly so: by more than its standard error, or with an
+    /// error clearly below that of a linear model. If it only had to be below, one table of noise alone in three would be said
+    /// to need some numbers.
     pub fn beats_constant(&self) -> bool {
+        let Some((best, last)) = self.best_of_all().zip(self.points.last()) else {
+            return false;
+        };
+        let gain = self.constant - best.validation;
+        let linear = self.linear(last);
+        gain > WITHIN * best.validation_se
+            || gain > 0.0 && linear.is_some_and(|linear| best.better_than(linear) > CLEARLY)
+    }
+
+    /// Whether what is reached without a cap is below the best model's error by more than its standard error.
+    pub fn more_without_cap(&self) -> bool {
         let best = self.best_of_all();
-        best.is_some_and(|e| self.constant - e.validation > WITHIN * e.validation_se)
+        best.zip(self.no_cap)
+            .is_some_and(|(e, (_, error))| e.validation - error > WITHIN * e.validation_se)
     }
 
     /// The model with the fewest numbers whose error is within one standard error of the best, paired over rows; none where no
@@ -158,10 +173,11 @@ impl Curve {
             return Vec::new();
         };
         let Some(enough) = self.enough() else {
-            return vec![
-                "No model is clearly better than a constant: the errors differ by less than one standard error."
-                    .to_string(),
-            ];
+            let nothing =
+                "No model under these caps is clearly better than a constant.".to_string();
+            let more = "Without a cap the error is clearly smaller: try larger caps.".to_string();
+            let more = self.more_without_cap().then_some(more);
+            return [nothing].into_iter().chain(more).collect();
         };
         let (count, most) = (enough.network.count(), best.network.count());
         let so_far = match self.still_falls() {

@@ -108,6 +108,17 @@ fn noise_needs_none() {
     assert!(right >= 6, "{right}");
 }
 
+/// A ridge around the origin is no plane, and a cap of three numbers holds no more.
+#[test]
+fn caps_that_are_too_small_are_told_from_noise() {
+    let ridge = prepared(|u, v, e| (8.0 * (u * u + v * v)).sin() + 0.1 * e);
+    let found = curve(&ridge, &Caps::Given(vec![2, 3]), &Control::default()).unwrap();
+    assert!(!found.beats_constant() && found.more_without_cap());
+    let said = found.conclusions();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[1].contains("try larger caps"), "{said:?}");
+}
+
 #[test]
 fn caps_that_hold_nothing_and_interruptions() {
     let prepared = prepared(|u, v, e| u * v + e);
