@@ -40,14 +40,28 @@ pub(crate) fn ranking(rows: &Rows) -> Vec<usize> {
     ranked
 }
 
+/// The importance of inputs. Several classes are told from the rest one by one, by squares: a logistic regression of them all
+/// would cost as much as everything else.
 fn importance(rows: &Rows, inputs: &[usize]) -> Vec<f64> {
     let expanded = rows.with_squares(inputs);
+    if expanded.outputs == 1 {
+        return of_one(&expanded, inputs);
+    }
+    let mut sum = vec![0.0; inputs.len()];
+    for class in 0..expanded.outputs {
+        let own = of_one(&expanded.one_against_rest(class), inputs);
+        sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+    }
+    sum
+}
+
+fn of_one(expanded: &Rows, inputs: &[usize]) -> Vec<f64> {
     let nothing = vec![0.0; inputs.len()];
     let Ok(network) = Network::affine(expanded.d, expanded.outputs, expanded.d) else {
         return nothing;
     };
     let tape = Tape::new(&network);
-    let objective = Objective::new(&tape, &expanded);
+    let objective = Objective::new(&tape, expanded);
     let theta = vec![0.0; network.count()];
     let mut climb = Climb::new(&objective, theta, Prior::weak(&network, 1.0));
     climb.run(STEPS, Some(3), &|| false);

@@ -112,6 +112,19 @@ impl Rows {
         rows
     }
 
+    /// Whether the class is this one, as a response of mean zero or so.
+    pub(crate) fn one_against_rest(&self, class: usize) -> Self {
+        let is = |y: f64| if y as usize == class { 1.0 } else { -1.0 };
+        Self {
+            outputs: 1,
+            kind: Kind::Gaussian,
+            x: self.x.clone(),
+            y: self.y.iter().map(|y| Octet(y.0.map(is))).collect(),
+            weight: self.weight.clone(),
+            ..*self
+        }
+    }
+
     /// The first `n` rows, in whole octets.
     pub(crate) fn first(&self, n: usize) -> Self {
         if n >= self.n {

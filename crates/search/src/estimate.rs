@@ -548,8 +548,11 @@ impl Prepared {
         SearchError::NothingFits {
             budget: ask.budget,
             d,
-            // An affine function of one input.
-            smallest: 2 * outputs,
+            // An affine function of one input, or of one combination in the paper's form.
+            smallest: match Network::affine(d, outputs, 1) {
+                Ok(network) if ask.paper => network.to_paper().count(),
+                _ => 2 * outputs,
+            },
         }
     }
 }
@@ -611,8 +614,11 @@ impl Part {
             return Vec::new();
         }
         let y = self.samples.y();
+        // One for each row: where folds are dealt twice, the second residual of a row says little new.
+        let mut seen = vec![false; y.len()];
         let pairs = self.held().zip(&choice.outputs);
-        pairs
+        let first = pairs.filter(|(row, _)| !std::mem::replace(&mut seen[*row], true));
+        first
             .map(|(row, f)| self.unit() * (f - f64::from(y[row])).abs())
             .collect()
     }
