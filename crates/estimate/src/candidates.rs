@@ -1,6 +1,6 @@
 //! Which networks compete under a cap.
 
-use loopfit_model::{Activation, Form, Method, Network, Tying};
+use loopfit_model::{Activation, Form, Method, Network, Reduced, Tying};
 use loopfit_numerics::stream::Stream;
 
 /// Iteration counts of loops, unless others are asked for.
@@ -19,8 +19,8 @@ const LINEAR: usize = 16;
 pub(crate) struct Candidate {
     /// The network, as if there were no other inputs.
     pub(crate) network: Network,
-    /// What distinguishes it: inputs, form, width, iterations, activation.
-    traits: [usize; 5],
+    /// What distinguishes it: inputs, form, iterations, activation.
+    traits: [usize; 4],
 }
 
 impl Candidate {
@@ -43,7 +43,10 @@ impl Candidate {
 /// What is enumerated.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
-    pub(crate) budget: usize,
+    /// Most numbers of a candidate.
+    pub(crate) cap: usize,
+    /// Numbers that networks have more than: those with fewer are tried under a smaller cap.
+    pub(crate) above: usize,
     pub(crate) d: usize,
     pub(crate) outputs: usize,
     pub(crate) activations: Vec<Activation>,
@@ -55,7 +58,7 @@ pub(crate) struct Space {
 
 impl Space {
     /// What a network counts under the cap.
-    fn count(&self, network: &Network) -> usize {
+    pub(crate) fn count(&self, network: &Network) -> usize {
         if self.paper {
             network.to_paper().count()
         } else {
@@ -69,7 +72,7 @@ impl Space {
         let mut inputs = vec![d];
         if !self.paper {
             // As many as an affine function can use under the cap.
-            let affine = (self.budget / self.outputs).saturating_sub(1);
+            let affine = (self.cap / Reduced::outputs_told(self.outputs)).saturating_sub(1);
             let parts = PARTS.map(|part| (part * d as f64).round() as usize);
             inputs.extend(
                 parts
@@ -88,13 +91,13 @@ impl Space {
     pub(crate) fn linear(&self) -> Vec<Candidate> {
         let mut candidates = Vec::new();
         for k in self.inputs() {
-            let ranks = (1..self.outputs.min(k)).chain([k]);
+            let ranks = (1..Reduced::outputs_told(self.outputs).min(k)).chain([k]);
             for rank in ranks {
                 let Ok(network) = Network::affine(k, self.outputs, rank) else {
                     continue;
                 };
-                if self.count(&network) <= self.budget {
-                    let traits = [k, rank, 0, 0, 0];
+                if self.count(&network) <= self.cap {
+                    let traits = [k, rank, 0, 0];
                     candidates.push(Candidate { network, traits });
                 }
             }
@@ -104,10 +107,9 @@ impl Space {
         candidates
     }
 
-    /// The networks of a method: for each number of inputs, state dimension, form and iteration count that fit, the widest
-    /// and narrower ones.
+    /// The networks of a method: for each number of inputs, state dimension, form and iteration count that fit, the widest.
     pub(crate) fn networks(&self, method: Method) -> Vec<Candidate> {
-        let c = self.outputs;
+        let c = Reduced::outputs_told(self.outputs);
         let tyings: Vec<Tying> = match method {
             Method::Single => vec![Tying::Single],
             Method::Loop => self
@@ -147,12 +149,14 @@ impl Space {
             }
             for tying in &tyings {
                 for (place, q, form) in &forms {
-                    for (width, r) in self.widths(k, *q, *form, *tying).into_iter().enumerate() {
-                        for (unit, activation) in self.activations.iter().enumerate() {
-                            let network = self.network(k, *q, r, *form, *tying, *activation);
-                            let traits = [k, *place, width, tying.iterations(), unit];
-                            candidates.extend(network.map(|network| Candidate { network, traits }));
-                        }
+                    let Some(widest) = self.widest(k, *q, *form, *tying) else {
+                        continue;
+                    };
+                    for (unit, activation) in self.activations.iter().enumerate() {
+                        let network = widest.clone().with_activation(*activation);
+                        let traits = [k, *place, tying.iterations(), unit];
+                        let candidate = |network| Candidate { network, traits };
+                        candidates.extend(network.ok().map(candidate));
                     }
                 }
             }
@@ -160,36 +164,26 @@ impl Space {
         candidates
     }
 
-    fn network(
-        &self,
-        k: usize,
-        q: usize,
-        r: usize,
-        form: Form,
-        tying: Tying,
-        activation: Activation,
-    ) -> Option<Network> {
-        Network::ffn(k, self.outputs, q, r, tying)
-            .and_then(|network| network.with_activation(activation))
-            .and_then(|network| network.with_form(form))
-            .ok()
-            .filter(|network| self.count(network) <= self.budget)
+    /// The widest network under the cap, if it has more numbers than those of smaller caps.
+    fn widest(&self, k: usize, q: usize, form: Form, tying: Tying) -> Option<Network> {
+        let network = Network::ffn(k, self.outputs, q, 1, tying).ok()?;
+        let network = self.widened(&network.with_form(form).ok()?)?;
+        (self.count(&network) > self.above).then_some(network)
     }
 
-    /// The largest width under the cap, half and a quarter of it.
-    fn widths(&self, k: usize, q: usize, form: Form, tying: Tying) -> Vec<usize> {
+    /// The same network with as many hidden units as the cap allows.
+    pub(crate) fn widened(&self, network: &Network) -> Option<Network> {
         let fits = |r: usize| {
-            self.network(k, q, r, form, tying, Activation::Relu)
-                .is_some()
+            let network = network.resized(r, network.tying()).ok()?;
+            (self.count(&network) <= self.cap).then_some(network)
         };
-        let mut largest = 0;
-        while fits(largest + 1) {
-            largest += 1;
+        let mut widest = None;
+        let mut r = 1;
+        while let Some(network) = fits(r) {
+            widest = Some(network);
+            r += 1;
         }
-        let mut widths = vec![largest, largest / 2, largest / 4];
-        widths.retain(|r| *r > 0);
-        widths.dedup();
-        widths
+        widest
     }
 }
 

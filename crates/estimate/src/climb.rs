@@ -4,6 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use crate::curvature::{Curvature, Objective};
+use crate::prior::{Penalty, Prior};
 use crate::rows::Kind;
 use loopfit_model::{Network, Role};
 use loopfit_numerics::cholesky::Cholesky;
@@ -12,8 +13,6 @@ use loopfit_numerics::stream::Stream;
 
 /// Largest prior precision.
 const LARGEST_PRECISION: f64 = 1e5;
-/// Prior precision of coefficients that are not penalised: enough to keep the matrix regular.
-const FREE_PRECISION: f64 = 1e-6;
 /// Damping at the start, relative to the matrix's diagonal.
 const FIRST_DAMPING: f64 = 1e-2;
 /// Damping beyond which no step helps.
@@ -22,55 +21,6 @@ const LARGEST_DAMPING: f64 = 1e12;
 const NO_DECREASE: f64 = 1e-7;
 /// Part of the mean diagonal that each coefficient's own scale has at least.
 const LEAST_SCALE: f64 = 1e-3;
-
-/// A Gaussian prior on groups of coefficients.
-///
-/// # Formula
-/// `L(theta) + 1/2 sum_i lambda_i theta_i^2` is minimised, `L` the sum of losses and
-/// `lambda = multiplier alpha_g / beta` with a precision `alpha_g` for each group (a tensor each) and the precision
-/// `beta` of the noise, one where the likelihood has no scale. `alpha` and `beta` are MacKay's:
-/// `alpha_g = gamma_g / |theta_g|^2`, `gamma_g = k_g - alpha_g tr (A^-1)_g` with `A = beta H + alpha`,
-/// and `beta = (n - gamma) / 2 L` (Gaussian) or `(n - gamma) / L` (Laplace).
-///
-/// # Reference
-/// MacKay, "Bayesian interpolation", 1992.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Prior {
-    /// Group of each coefficient; none for the output's bias.
-    group: Vec<Option<usize>>,
-    /// Precision of each group.
-    pub(crate) alpha: Vec<f64>,
-    /// Precision of the noise.
-    pub(crate) beta: f64,
-}
-
-impl Prior {
-    /// Weak: one thousandth of what a row says.
-    pub(crate) fn weak(network: &Network, precision: f64) -> Self {
-        let mut group = vec![None; network.count()];
-        let mut groups = 0;
-        for view in &network.layout() {
-            if view.name == "output.bias" {
-                continue;
-            }
-            group[view.range()].fill(Some(groups));
-            groups += 1;
-        }
-        Self {
-            group,
-            alpha: vec![precision; groups],
-            beta: 1.0,
-        }
-    }
-
-    fn penalties(&self, multiplier: f64) -> Vec<f64> {
-        let of = |group: &Option<usize>| match group {
-            Some(g) => multiplier * self.alpha[*g] / self.beta,
-            None => FREE_PRECISION,
-        };
-        self.group.iter().map(of).collect()
-    }
-}
 
 /// A point on the way up, with all that the next step needs.
 #[derive(Clone, Debug)]
@@ -103,8 +53,11 @@ impl<'a> Climb<'a> {
 
     /// Loss and penalty.
     pub(crate) fn value(&self) -> f64 {
-        let penalties = self.prior.penalties(self.multiplier);
-        self.curvature.loss + penalty(&penalties, &self.theta)
+        self.curvature.loss + self.penalty().of(&self.theta)
+    }
+
+    fn penalty(&self) -> Penalty<'_> {
+        self.prior.penalty(self.multiplier / self.prior.beta)
     }
 
     /// Up to `steps` steps, with a look at the evidence after every `every`th; fewer if the objective
@@ -143,20 +96,17 @@ impl<'a> Climb<'a> {
     /// One step downhill, with as much damping as it takes; whether there was one.
     fn step(&mut self) -> bool {
         let p = self.theta.len();
-        let penalties = self.prior.penalties(self.multiplier);
+        let penalty = self.prior.penalty(self.multiplier / self.prior.beta);
         let Curvature {
             loss,
             gradient,
             matrix,
         } = &self.curvature;
-        let value = loss + penalty(&penalties, &self.theta);
-        let gradient: Vec<f64> = (0..p)
-            .map(|i| penalties[i].mul_add(self.theta[i], gradient[i]))
-            .collect();
+        let value = loss + penalty.of(&self.theta);
+        let mut gradient = gradient.clone();
+        penalty.add_gradient(&self.theta, &mut gradient);
         let mut damped = matrix.clone();
-        for i in 0..p {
-            damped[i * p + i] += penalties[i];
-        }
+        penalty.add_matrix(&mut damped);
         let mean = (0..p).map(|i| damped[i * p + i]).sum::<f64>() / p as f64;
         if !mean.is_finite() {
             return false;
@@ -174,7 +124,7 @@ impl<'a> Climb<'a> {
                 let mut step: Vec<f64> = gradient.iter().map(|g| -g).collect();
                 cholesky.solve(&mut step);
                 let theta: Vec<f64> = self.theta.iter().zip(&step).map(|(t, s)| t + s).collect();
-                let new = self.objective.loss(&theta) + penalty(&penalties, &theta);
+                let new = self.objective.loss(&theta) + penalty.of(&theta);
                 let expected = 0.5
                     * (0..p)
                         .map(|i| step[i] * (self.damping * scale[i]).mul_add(step[i], -gradient[i]))
@@ -200,53 +150,34 @@ impl<'a> Climb<'a> {
         false
     }
 
-    /// The diagonal of `A^-1` and `log det A`.
-    fn inverse(&self) -> Option<(Vec<f64>, f64)> {
-        let p = self.theta.len();
-        let prior = &self.prior;
+    /// A factor of `A`.
+    fn factor(&self) -> Option<Cholesky> {
         let mut a = self.curvature.matrix.clone();
-        a.iter_mut().for_each(|v| *v *= prior.beta);
-        for i in 0..p {
-            a[i * p + i] += match prior.group[i] {
-                Some(g) => prior.alpha[g],
-                None => FREE_PRECISION,
-            };
-        }
-        let mut cholesky = Cholesky::new(p, self.objective.level());
-        cholesky
-            .factor(&a, 0.0)
-            .then(|| cholesky.inverse_diagonal())
+        a.iter_mut().for_each(|v| *v *= self.prior.beta);
+        self.prior.penalty(1.0).add_matrix(&mut a);
+        let mut cholesky = Cholesky::new(self.theta.len(), self.objective.level());
+        cholesky.factor(&a, 0.0).then_some(cholesky)
     }
 
     /// The posterior variance of each coefficient, by Laplace's approximation.
     pub(crate) fn variances(&self) -> Option<Vec<f64>> {
-        self.inverse().map(|(diagonal, _)| diagonal)
+        Some(self.factor()?.inverse_diagonal().0)
     }
 
     /// Sets the strengths of the prior by the evidence; the largest relative change.
     pub(crate) fn weigh(&mut self) -> f64 {
-        let p = self.theta.len();
-        let Some((inverse, log_det)) = self.inverse() else {
+        let Some(factor) = self.factor() else {
             return 0.0;
         };
+        let (inverse, log_det) = factor.inverse_diagonal();
         let prior = &self.prior;
         let least = self.objective.rows.kind.least_precision();
         let groups = prior.alpha.len();
-        let (mut size, mut trace, mut square) =
-            (vec![0.0; groups], vec![0.0; groups], vec![0.0; groups]);
-        let mut free = 0.0;
-        for i in 0..p {
-            match prior.group[i] {
-                Some(g) => {
-                    size[g] += 1.0;
-                    trace[g] += inverse[i];
-                    square[g] += self.theta[i] * self.theta[i];
-                }
-                None => free += 1.0,
-            }
-        }
+        let size = prior.sizes();
+        let square = prior.squares(&self.theta);
+        let trace = prior.traces(&factor, &inverse);
         let mut alpha = prior.alpha.clone();
-        let mut gamma = free;
+        let mut gamma = prior.free();
         for g in 0..groups {
             let own = (size[g] - prior.alpha[g] * trace[g]).clamp(0.0, size[g]);
             gamma += own;
@@ -280,11 +211,6 @@ impl<'a> Climb<'a> {
         self.prior.beta = beta;
         change
     }
-}
-
-fn penalty(penalties: &[f64], theta: &[f64]) -> f64 {
-    let terms = penalties.iter().zip(theta).map(|(l, t)| l * t * t);
-    0.5 * terms.sum::<f64>()
 }
 
 /// A random start: incoming weights of the given size, small outgoing ones.

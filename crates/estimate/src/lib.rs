@@ -9,10 +9,13 @@
 //! `tape` computes eight `rows` at a time, and `honest` says how good the winner is.
 
 mod candidates;
+mod choice;
 mod climb;
 mod curvature;
+mod fit;
 mod honest;
 mod octet;
+mod prior;
 mod ranking;
 pub mod reference;
 mod rounds;
@@ -21,4 +24,6 @@ mod select;
 mod tape;
 
 pub use candidates::LOOP_ITERATIONS;
-pub use select::{Choice, Chosen, Problem, Request, Selection, Watch, finish, paired};
+pub use choice::{Choice, Chosen, Selection, paired};
+pub use fit::finish;
+pub use select::{Problem, Request, Watch};

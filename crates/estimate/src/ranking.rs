@@ -1,7 +1,8 @@
 //! Which inputs matter most.
 
-use crate::climb::{Climb, Prior};
+use crate::climb::Climb;
 use crate::curvature::Objective;
+use crate::prior::Prior;
 use crate::rows::Rows;
 use crate::tape::Tape;
 use loopfit_model::Network;
@@ -63,7 +64,7 @@ fn of_one(expanded: &Rows, inputs: &[usize]) -> Vec<f64> {
     let tape = Tape::new(&network);
     let objective = Objective::new(&tape, expanded);
     let theta = vec![0.0; network.count()];
-    let mut climb = Climb::new(&objective, theta, Prior::weak(&network, 1.0));
+    let mut climb = Climb::new(&objective, theta, Prior::new(&network, 1.0));
     climb.run(STEPS, Some(3), &|| false);
     let Some(variances) = climb.variances() else {
         return nothing;

@@ -21,6 +21,14 @@ const KEPT: [[usize; 2]; 2] = [[3, 8], [1, 3]];
 /// Starts of each fit in the third round.
 const STARTS: [usize; 2] = [1, 8];
 
+/// The cap to which the work of a request refers.
+const FULL_CAP: usize = 256;
+
+/// The part of the work that is spent under a cap: smaller networks cost less, and larger ones wait.
+pub(crate) fn of_cap(cap: usize) -> f64 {
+    cap.min(FULL_CAP) as f64 / FULL_CAP as f64
+}
+
 /// What a method's work buys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rounds {

@@ -1,22 +1,23 @@
 //! Which network and which strength of the penalty, by cross-validation from fresh starts.
 //!
-//! Every method's candidates race in three rounds: briefly on few rows and two folds; on all folds; on all
-//! folds with several starts and factors on the penalty. All fits of cross-validation begin at random: a fit
-//! that had seen the held-out rows would not be judged by them. Training goes to convergence under a
-//! penalty and never looks at held-out rows, so that there are no checkpoints to choose from.
+//! Under a cap, and under its half, its quarter and so on, every method's candidates race in three rounds: briefly on few rows and two
+//! folds; on all folds; on all folds with several starts and factors on the penalty. The winner of a smaller cap also grows into the
+//! next. A larger cap is preferred where it is better, so that a cap of twice the size keeps what was found under this one. All fits of
+//! cross-validation begin at random or at fits that have not seen the held-out rows either: a fit that had seen them would not be judged by
+//! them. Training goes to convergence under a penalty and never looks at held-out rows, so that there are no checkpoints to choose
+//! from.
 
 use crate::candidates::{Candidate, Space, thinned};
-use crate::climb::{Climb, Prior, start};
+use crate::choice::{Choice, Chosen, PREFERRED, Selection, paired, sort};
 use crate::curvature::Objective;
-use crate::honest;
+use crate::fit::Fit;
 use crate::ranking::ranking;
-use crate::rounds::{FACTOR_STEPS, Rounds, STEPS};
+use crate::rounds::{Rounds, STEPS, of_cap};
 use crate::rows::{Kind, Rows};
 use crate::tape::Tape;
 use loopfit_data::Samples;
 use loopfit_likelihood::Likelihood;
-use loopfit_model::{Activation, Method, Network, Parameters};
-use loopfit_numerics::libm;
+use loopfit_model::{Activation, Method, Network};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
 use rayon::prelude::*;
@@ -27,31 +28,18 @@ const FACTORS: [f64; 6] = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
 const LINEAR_FACTORS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
 /// Steps for an affine function: least squares need one, logistic regression a few, the evidence the rest.
 const LINEAR_STEPS: usize = 60;
-/// Prior precision before the first look at the evidence.
-const FIRST_PRECISION: f64 = 0.1;
-/// Steps between looks at the evidence.
-const LOOK: usize = 5;
-/// Rows that starts of the last fit see; the best goes on with all of them.
-const ROWS_OF_STARTS: usize = 16_384;
-/// Steps of going on with more rows.
-const LAST_STEPS: usize = 25;
-/// Standard errors by which the held-out loss of a network must be below that of the affine function to be preferred.
-const PREFERRED: f64 = 1.5;
-
 /// Part of the first round's candidates that are taken at random; the others are neighbours of the best of these.
 const RANDOM: f64 = 0.6;
 /// How many of the best have neighbours.
 const PARENTS: usize = 6;
 /// Caps that are never lowered for want of rows.
 const LEAST_CAP: usize = 32;
-/// Nobody asks to stop.
-const NEVER: &(dyn Fn() -> bool + Sync) = &|| false;
 
 /// What is asked.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The cap B.
-    pub budget: usize,
+    /// Caps, ascending: the one that matters and smaller ones, under which there is something to find at less cost.
+    pub caps: Vec<usize>,
     /// Whether a network counts what it has in the paper's form.
     pub paper: bool,
     /// The methods that compete.
@@ -60,95 +48,10 @@ pub struct Request {
     pub activations: Vec<Activation>,
     /// Iteration counts of loops.
     pub iterations: Vec<usize>,
-    /// Work to spend on each method, in units of a tenth of a nanosecond of one core.
+    /// Work to spend on each method at a cap of 256, in units of a tenth of a nanosecond of one core; in proportion at smaller caps.
     pub work: f64,
     /// The source of all random numbers.
     pub stream: Stream,
-}
-
-/// A network with a penalty, and what cross-validation says of it.
-#[derive(Clone, Debug)]
-pub struct Choice {
-    /// The network, as if there were no other inputs than the most important ones that it reads.
-    pub network: Network,
-    /// Factor on the strengths of the evidence.
-    pub factor: f64,
-    /// Starts of each fit.
-    pub starts: usize,
-    /// Most steps of each fit: part of the choice, since with separable classes the evidence lets coefficients grow for ever.
-    pub steps: usize,
-    /// Loss of each row that some fold holds out, by row; the mean where several do.
-    pub losses: Vec<f64>,
-    /// Outputs of each held-out row, row-major, in the order of the folds.
-    pub outputs: Vec<f64>,
-}
-
-impl Choice {
-    /// Mean loss over held-out rows.
-    pub fn cross_validation(&self) -> f64 {
-        mean(&self.losses)
-    }
-}
-
-/// The best of a method, and how good it is.
-#[derive(Clone, Debug)]
-pub struct Chosen {
-    /// The choice.
-    pub best: Choice,
-    /// An estimate of its error on new rows that allows for having been selected.
-    pub error: f64,
-    /// All that it was selected from in the last round.
-    finalists: Vec<Choice>,
-}
-
-/// What a selection gives.
-#[derive(Clone, Debug)]
-pub struct Selection {
-    /// The best affine function, if one fits the cap.
-    pub linear: Option<Chosen>,
-    /// The best network of each method, in the order asked for; none where none fits the cap.
-    pub methods: Vec<Option<Chosen>>,
-}
-
-/// By how many of its standard errors the mean of `a` is below that of `b`, row by row.
-pub fn paired(a: &[f64], b: &[f64]) -> f64 {
-    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
-    let centre = mean(&differences);
-    let squares: Vec<f64> = differences
-        .iter()
-        .map(|d| (d - centre) * (d - centre))
-        .collect();
-    let se = (mean(&squares) / squares.len() as f64).sqrt();
-    if centre == 0.0 { 0.0 } else { centre / se }
-}
-
-impl Selection {
-    /// The linear choice first, then those of the methods in their order.
-    pub fn all(&self) -> impl Iterator<Item = &Chosen> {
-        self.linear.iter().chain(self.methods.iter().flatten())
-    }
-
-    /// The place among [`Selection::all`] of the best: the network with the smallest honest error if its held-out losses are
-    /// clearly below those of the affine function, else that function.
-    pub fn best(&self) -> Option<usize> {
-        let all: Vec<&Chosen> = self.all().collect();
-        let smallest = (0..all.len()).min_by(|a, b| all[*a].error.total_cmp(&all[*b].error))?;
-        match &self.linear {
-            Some(linear) if paired(&all[smallest].best.losses, &linear.best.losses) < PREFERRED => {
-                Some(0)
-            }
-            _ => Some(smallest),
-        }
-    }
-
-    /// An estimate of the error of the best choice of all, which allows for having been selected.
-    pub fn error(&self, stream: Stream) -> f64 {
-        let losses: Vec<&[f64]> = self
-            .all()
-            .flat_map(|chosen| chosen.finalists.iter().map(|c| &c.losses[..]))
-            .collect();
-        honest::error(&losses, stream)
-    }
 }
 
 /// What can be asked of rows with folds.
@@ -195,16 +98,22 @@ struct View {
     held: Vec<Rows>,
 }
 
+/// Affine functions that were cross-validated already.
+#[derive(Debug, Default)]
+struct Lines(Vec<Choice>);
+
+/// A network to cross-validate.
+#[derive(Debug)]
+struct Job<'a> {
+    view: &'a View,
+    network: &'a Network,
+    starts: usize,
+    steps: usize,
+    factors: &'a [f64],
+}
+
 /// Outputs and losses of held-out rows.
 type Held = (Vec<f64>, Vec<f64>);
-
-/// A fit to some rows.
-#[derive(Clone, Debug)]
-struct Fit {
-    theta: Vec<f64>,
-    prior: Prior,
-    surprise: f64,
-}
 
 impl<'a> Problem<'a> {
     /// Rows of samples, the bound of the model's outputs and the held-out rows of each fold; none for a density.
@@ -240,28 +149,53 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// The best affine function, and the best network of each method.
-    pub fn select(&self, request: &Request) -> Selection {
+    /// The best affine function and the best network of each method, under each cap; asked to stop, under those that were finished
+    /// and at least the first.
+    pub fn select(&self, request: &Request) -> Vec<Selection> {
         // More numbers than the rows have to say are not tried: they cost time and rarely win.
-        let said = self.folds[0].fitted.n * (self.outputs - 1).max(1);
-        let space = Space {
-            budget: request.budget.min(said.max(LEAST_CAP)),
-            d: self.d,
-            outputs: self.outputs,
-            activations: request.activations.clone(),
-            iterations: request.iterations.clone(),
-            paper: request.paper,
-        };
-        let part = 1.0 / request.methods.len() as f64;
-        let linear = self.linear(&space, request.stream.child("linear"));
-        let methods = request.methods.iter().map(|method| {
-            let stream = request.stream.child(method.key());
-            self.race(space.networks(*method), request.work, part, stream)
-        });
-        Selection {
-            linear,
-            methods: methods.collect(),
+        let said = LEAST_CAP.max(self.folds[0].fitted.n * (self.outputs - 1).max(1));
+        let total: f64 = request.caps.iter().map(|cap| of_cap(*cap)).sum();
+        let mut lines = Lines::default();
+        let mut selections: Vec<Selection> = Vec::new();
+        for cap in &request.caps {
+            let before = selections.last();
+            let space = Space {
+                cap: (*cap).min(said),
+                above: before.map_or(0, |before| before.cap.min(said)),
+                d: self.d,
+                outputs: self.outputs,
+                activations: request.activations.clone(),
+                iterations: request.iterations.clone(),
+                paper: request.paper,
+            };
+            let stream = request.stream.nth(*cap as u64);
+            let race = Race {
+                problem: self,
+                space: &space,
+                work: request.work * of_cap(*cap),
+                part: of_cap(*cap) / total / request.methods.len() as f64,
+            };
+            let linear = self.linear(&space, &mut lines, request.stream.child("linear"));
+            let methods = request.methods.iter().enumerate().map(|(i, method)| {
+                let stream = stream.child(method.key());
+                let smaller = before.and_then(|before| before.methods[i].as_ref());
+                match race.run(*method, smaller, stream) {
+                    Some(found) => Some(found.or(smaller, stream)),
+                    None => smaller.cloned(),
+                }
+            });
+            let methods = methods.collect();
+            // What was cut short is worth nothing where there is something finished.
+            if (self.watch.stop)() && !selections.is_empty() {
+                break;
+            }
+            selections.push(Selection {
+                cap: *cap,
+                linear,
+                methods,
+            });
         }
+        selections
     }
 
     /// All folds with the `k` most important of their inputs.
@@ -278,83 +212,203 @@ impl<'a> Problem<'a> {
         }
     }
 
-    fn linear(&self, space: &Space, stream: Stream) -> Option<Chosen> {
-        let candidates = space.linear();
-        let finalists = candidates.iter().flat_map(|candidate| {
-            let view = self.view(candidate.inputs());
-            self.cross_validate(
-                &view,
-                &candidate.network,
-                1,
-                LINEAR_STEPS,
-                &LINEAR_FACTORS,
-                stream,
-            )
-        });
-        let mut chosen = best_of(finalists.collect(), stream)?;
-        // All inputs, unless fewer are clearly better.
-        let full = |c: &&Choice| c.network.d() == self.d && c.network.q() == self.d;
-        if let Some(full) = chosen.finalists.iter().find(full)
-            && paired(&chosen.best.losses, &full.losses) < PREFERRED
-        {
-            chosen.best = full.clone();
+    /// The best affine function under a cap: of all inputs, unless fewer are clearly better.
+    fn linear(&self, space: &Space, lines: &mut Lines, stream: Stream) -> Option<Chosen> {
+        for candidate in space.linear() {
+            let known = lines.0.iter().any(|c| c.network == candidate.network);
+            if !known {
+                let job = Job {
+                    view: &self.view(candidate.inputs()),
+                    network: &candidate.network,
+                    steps: LINEAR_STEPS,
+                    factors: &LINEAR_FACTORS,
+                    starts: 1,
+                };
+                lines.0.extend(self.cross_validate(&job, None, stream));
+            }
         }
-        Some(chosen)
+        let fits = |c: &&Choice| space.count(&c.network) <= space.cap;
+        let finalists: Vec<Choice> = lines.0.iter().filter(fits).cloned().collect();
+        let full = |c: &&Choice| c.network.d() == self.d && c.network.q() == self.d;
+        let full: Vec<Choice> = finalists.iter().filter(full).cloned().collect();
+        let chosen = Chosen::of(finalists, stream)?;
+        Some(match Chosen::of(full, stream) {
+            Some(full) if paired(&chosen.best.losses, &full.best.losses) < PREFERRED => {
+                chosen.preferring(full.best)
+            }
+            _ => chosen,
+        })
     }
 
-    /// Candidates in three rounds; `part` is the part of the selection that this is.
-    fn race(
+    /// Fits to all folds, each with the factors on its penalties: a choice for each factor. The fits grow from those of a narrower
+    /// choice, if there is one.
+    fn cross_validate(
         &self,
-        candidates: Vec<Candidate>,
-        work: f64,
-        part: f64,
+        job: &Job<'_>,
+        narrow: Option<&Choice>,
         stream: Stream,
-    ) -> Option<Chosen> {
+    ) -> Vec<Choice> {
+        let Job {
+            view,
+            network,
+            starts,
+            steps,
+            factors,
+        } = *job;
+        let stop = self.watch.stop;
+        let jobs: Vec<(usize, usize)> = (0..self.folds.len())
+            .flat_map(|fold| (0..starts).map(move |s| (fold, s)))
+            .collect();
+        let fits: Vec<Fit> = jobs
+            .par_iter()
+            .map(|(fold, s)| {
+                let of = stream.nth(*fold as u64).nth(*s as u64);
+                let rows = &view.fitted[*fold];
+                match narrow {
+                    Some(narrow) => {
+                        let from = &narrow.fits[*fold];
+                        from.grown(&narrow.network, network, rows, steps, of, stop)
+                    }
+                    None => Fit::new(network, rows, steps, of, stop),
+                }
+            })
+            .collect();
+        let best: Vec<Fit> = fits
+            .chunks(starts)
+            .map(|fits| Fit::least_surprising(fits).clone())
+            .collect();
+        let held: Vec<Vec<Held>> = (0..self.folds.len())
+            .into_par_iter()
+            .map(|fold| {
+                let thetas = best[fold].with_factors(network, &view.fitted[fold], factors, stop);
+                let held = |theta: &Vec<f64>| self.held(network, &view.held[fold], theta);
+                thetas.iter().map(held).collect()
+            })
+            .collect();
+        let of = |f: usize, part: fn(&Held) -> &Vec<f64>| -> Vec<f64> {
+            held.iter()
+                .flat_map(|fold| part(&fold[f]).iter().copied())
+                .collect()
+        };
+        let grown_from = narrow.map_or_else(Vec::new, |narrow| {
+            [
+                &narrow.grown_from[..],
+                std::slice::from_ref(&narrow.network),
+            ]
+            .concat()
+        });
+        let choice = |(f, factor): (usize, &f64)| Choice {
+            network: network.clone(),
+            grown_from: grown_from.clone(),
+            factor: *factor,
+            starts,
+            steps,
+            losses: self.by_row(&of(f, |held| &held.1)),
+            outputs: of(f, |held| &held.0),
+            fits: best.clone(),
+        };
+        factors.iter().enumerate().map(choice).collect()
+    }
+
+    /// The mean of what belongs to each held-out row, by row.
+    fn by_row(&self, values: &[f64]) -> Vec<f64> {
+        let mut pairs: Vec<(usize, f64)> = self
+            .held
+            .iter()
+            .copied()
+            .zip(values.iter().copied())
+            .collect();
+        pairs.sort_by_key(|(row, _)| *row);
+        let runs = pairs.chunk_by(|a, b| a.0 == b.0);
+        runs.map(|run| run.iter().map(|(_, v)| v).sum::<f64>() / run.len() as f64)
+            .collect()
+    }
+
+    /// Outputs and losses of rows that a fold holds out; not a number once work is to stop, since the fit was
+    /// cut short.
+    fn held(&self, network: &Network, rows: &Rows, theta: &[f64]) -> Held {
+        if (self.watch.stop)() {
+            let nothing = |len: usize| vec![f64::NAN; len];
+            return (nothing(rows.n * self.outputs), nothing(rows.n));
+        }
+        let tape = Tape::new(network);
+        Objective::new(&tape, rows).outputs(theta, self.bound)
+    }
+}
+
+/// The networks of a method under one cap.
+#[derive(Debug)]
+struct Race<'a> {
+    problem: &'a Problem<'a>,
+    space: &'a Space,
+    /// Work to spend on a method.
+    work: f64,
+    /// The part of the selection that a method is.
+    part: f64,
+}
+
+impl Race<'_> {
+    /// Three rounds, and beside the last what grows from the winner under a smaller cap.
+    fn run(&self, method: Method, smaller: Option<&Chosen>, stream: Stream) -> Option<Chosen> {
+        let candidates = self.space.networks(method);
         if candidates.is_empty() {
-            (self.watch.advance)(part);
+            self.advance(self.part);
             return None;
         }
-        let first = &self.folds[0].fitted;
-        let rounds = Rounds::new(
-            &candidates,
-            first.n,
-            first.factors(),
-            self.folds.len(),
-            work,
-        );
-        let mut kept = self.screen(&candidates, &rounds, part / 3.0, stream.child("first"));
+        let first = &self.problem.folds[0].fitted;
+        let folds = self.problem.folds.len();
+        let rounds = Rounds::new(&candidates, first.n, first.factors(), folds, self.work);
+        let part = self.part / 3.0;
+        let mut kept = self.screen(&candidates, &rounds, part, stream.child("first"));
         kept.truncate(rounds.candidates[1]);
-        let again = |network: &Network,
-                     starts: usize,
-                     round: usize,
-                     factors: &[f64],
-                     part: f64,
-                     name: &str| {
-            let view = self.view(network.d());
-            let choices = self.cross_validate(
-                &view,
-                network,
-                starts,
-                STEPS[round],
-                factors,
-                stream.child(name),
-            );
-            (self.watch.advance)(part);
-            choices
-        };
-        let share = part / 3.0 / kept.len() as f64;
-        let mut second: Vec<Choice> = kept
-            .iter()
-            .flat_map(|candidate| again(&candidate.network, 1, 1, &[1.0], share, "second"))
-            .collect();
+        let share = part / kept.len() as f64;
+        let stream_of = stream.child("second");
+        let mut second: Vec<Choice> = Vec::new();
+        for candidate in &kept {
+            second.extend(self.again(&candidate.network, None, 1, 1, &[1.0], stream_of));
+            self.advance(share);
+        }
         sort(&mut second);
         second.truncate(rounds.candidates[2]);
-        let share = part / 3.0 / second.len() as f64;
-        let third = second
+        let grown = smaller.and_then(|smaller| {
+            let network = self.space.widened(&smaller.best.network)?;
+            (network.r() > smaller.best.network.r()).then_some((network, &smaller.best))
+        });
+        let share = part / (second.len() + usize::from(grown.is_some())) as f64;
+        let mut third = Vec::new();
+        let entrants = second.iter().map(|c| (&c.network, None));
+        let grown = grown
             .iter()
-            .flat_map(|c| again(&c.network, rounds.starts, 2, &FACTORS, share, "third"))
-            .collect();
-        best_of(third, stream)
+            .map(|(network, narrow)| (network, Some(*narrow)));
+        for (network, narrow) in entrants.chain(grown) {
+            let stream = stream.child(if narrow.is_some() { "grown" } else { "third" });
+            third.extend(self.again(network, narrow, rounds.starts, 2, &FACTORS, stream));
+            self.advance(share);
+        }
+        Chosen::of(third, stream)
+    }
+
+    fn advance(&self, part: f64) {
+        (self.problem.watch.advance)(part);
+    }
+
+    fn again(
+        &self,
+        network: &Network,
+        narrow: Option<&Choice>,
+        starts: usize,
+        round: usize,
+        factors: &[f64],
+        stream: Stream,
+    ) -> Vec<Choice> {
+        let job = Job {
+            view: &self.problem.view(network.d()),
+            network,
+            starts,
+            steps: STEPS[round],
+            factors,
+        };
+        self.problem.cross_validate(&job, narrow, stream)
     }
 
     /// The first round, the best first: candidates at random, then neighbours of the best of them.
@@ -400,21 +454,14 @@ impl<'a> Problem<'a> {
         let losses: Vec<f64> = jobs
             .par_iter()
             .map(|(i, fold)| {
-                let (network, fold_rows) = (&candidates[*i].network, &self.folds[*fold]);
+                let (network, fold_rows) = (&candidates[*i].network, &self.problem.folds[*fold]);
                 let inputs = &fold_rows.ranking[..network.d()];
                 let few = fold_rows.fitted.first(rounds.rows).with_inputs(inputs);
-                let fit = self.fit(
-                    network,
-                    &few,
-                    STEPS[0],
-                    stream.nth(*i as u64).nth(*fold as u64),
-                );
-                (self.watch.advance)(share);
-                mean(
-                    &self
-                        .held(network, &fold_rows.held.with_inputs(inputs), &fit.theta)
-                        .1,
-                )
+                let stream = stream.nth(*i as u64).nth(*fold as u64);
+                let fit = Fit::new(network, &few, STEPS[0], stream, self.problem.watch.stop);
+                self.advance(share);
+                let held = fold_rows.held.with_inputs(inputs);
+                mean(&self.problem.held(network, &held, &fit.theta).1)
             })
             .collect();
         let mut ranked: Vec<(f64, Candidate)> = losses
@@ -425,214 +472,4 @@ impl<'a> Problem<'a> {
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
         ranked
     }
-
-    /// Fits to all folds, each with the factors on its penalties: a choice for each factor.
-    fn cross_validate(
-        &self,
-        view: &View,
-        network: &Network,
-        starts: usize,
-        steps: usize,
-        factors: &[f64],
-        stream: Stream,
-    ) -> Vec<Choice> {
-        let jobs: Vec<(usize, usize)> = (0..self.folds.len())
-            .flat_map(|fold| (0..starts).map(move |s| (fold, s)))
-            .collect();
-        let fits: Vec<Fit> = jobs
-            .par_iter()
-            .map(|(fold, s)| {
-                let of = stream.nth(*fold as u64).nth(*s as u64);
-                self.fit(network, &view.fitted[*fold], steps, of)
-            })
-            .collect();
-        let held: Vec<Vec<Held>> = (0..self.folds.len())
-            .into_par_iter()
-            .map(|fold| {
-                let best = least_surprising(&fits[fold * starts..][..starts]);
-                let thetas = self.with_factors(network, &view.fitted[fold], best, factors);
-                let held = |theta: &Vec<f64>| self.held(network, &view.held[fold], theta);
-                thetas.iter().map(held).collect()
-            })
-            .collect();
-        let of = |f: usize, part: fn(&Held) -> &Vec<f64>| -> Vec<f64> {
-            held.iter()
-                .flat_map(|fold| part(&fold[f]).iter().copied())
-                .collect()
-        };
-        let choice = |(f, factor): (usize, &f64)| Choice {
-            network: network.clone(),
-            factor: *factor,
-            starts,
-            steps,
-            losses: self.by_row(&of(f, |held| &held.1)),
-            outputs: of(f, |held| &held.0),
-        };
-        factors.iter().enumerate().map(choice).collect()
-    }
-
-    /// The mean of what belongs to each held-out row, by row.
-    fn by_row(&self, values: &[f64]) -> Vec<f64> {
-        let mut pairs: Vec<(usize, f64)> = self
-            .held
-            .iter()
-            .copied()
-            .zip(values.iter().copied())
-            .collect();
-        pairs.sort_by_key(|(row, _)| *row);
-        let runs = pairs.chunk_by(|a, b| a.0 == b.0);
-        runs.map(|run| run.iter().map(|(_, v)| v).sum::<f64>() / run.len() as f64)
-            .collect()
-    }
-
-    fn fit(&self, network: &Network, rows: &Rows, steps: usize, stream: Stream) -> Fit {
-        fit(network, rows, steps, stream, self.watch.stop)
-    }
-
-    fn with_factors(
-        &self,
-        network: &Network,
-        rows: &Rows,
-        fit: &Fit,
-        factors: &[f64],
-    ) -> Vec<Vec<f64>> {
-        with_factors(network, rows, fit, factors, self.watch.stop)
-    }
-
-    /// Outputs and losses of rows that a fold holds out; not a number once work is to stop, since the fit was
-    /// cut short.
-    fn held(&self, network: &Network, rows: &Rows, theta: &[f64]) -> Held {
-        if (self.watch.stop)() {
-            let nothing = |len: usize| vec![f64::NAN; len];
-            return (nothing(rows.n * self.outputs), nothing(rows.n));
-        }
-        let tape = Tape::new(network);
-        Objective::new(&tape, rows).outputs(theta, self.bound)
-    }
-}
-
-/// Fits a choice to all samples: several starts, the least surprising one, its penalty times the factor.
-pub fn finish(
-    samples: &Samples,
-    likelihood: Likelihood,
-    choice: &Choice,
-    bound: f32,
-    stream: Stream,
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Option<Parameters> {
-    let kind = Kind::of(likelihood)?;
-    let every: Vec<usize> = (0..samples.n()).collect();
-    let all = Rows::new(samples, &every, kind, likelihood.outputs());
-    let mut inputs = ranking(&all);
-    inputs.truncate(choice.network.d());
-    let all = all.with_inputs(&inputs);
-    let few = all.first(ROWS_OF_STARTS);
-    let network = &choice.network;
-    // Asked to stop, it still delivers: one start, to convergence.
-    let (starts, stop) = match stop() {
-        true => (1, NEVER),
-        false => (choice.starts, stop),
-    };
-    let fits: Vec<Fit> = (0..starts)
-        .into_par_iter()
-        .map(|s| fit(network, &few, choice.steps, stream.nth(s as u64), stop))
-        .collect();
-    let mut best = least_surprising(&fits).clone();
-    if few.n < all.n {
-        let tape = Tape::new(network);
-        let objective = Objective::new(&tape, &all);
-        let mut climb = Climb::new(&objective, best.theta, best.prior);
-        climb.run(LAST_STEPS, Some(LOOK), &stop);
-        best = Fit {
-            surprise: climb.surprise,
-            theta: climb.theta,
-            prior: climb.prior,
-        };
-    }
-    let mut thetas = with_factors(network, &all, &best, &[choice.factor], stop);
-    let theta = thetas.pop()?;
-    let rounded = theta.iter().map(|v| (*v as f32).clamp(-bound, bound));
-    let network = network.clone().reading(samples.d(), inputs).ok()?;
-    Parameters::new(network, rounded.collect()).ok()
-}
-
-/// A fit from a random start, with the strengths of its penalty by the evidence.
-fn fit(
-    network: &Network,
-    rows: &Rows,
-    steps: usize,
-    stream: Stream,
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Fit {
-    let tape = Tape::new(network);
-    let objective = Objective::new(&tape, rows);
-    // Incoming weights from half to twice the usual size; of sines from one to four times.
-    let usual = if network.activation() == Activation::Sine {
-        2.0
-    } else {
-        1.0
-    };
-    let size =
-        usual * libm::exp((2.0 * stream.child("size").uniform(0) - 1.0) * std::f64::consts::LN_2);
-    let theta = start(network, size, stream.child("start"));
-    let mut climb = Climb::new(&objective, theta, Prior::weak(network, FIRST_PRECISION));
-    climb.run(steps, Some(LOOK), &stop);
-    climb.weigh();
-    Fit {
-        surprise: climb.surprise,
-        theta: climb.theta,
-        prior: climb.prior,
-    }
-}
-
-/// Goes on from a fit with each of the factors (ascending) on its penalties, from 1 upwards and downwards.
-fn with_factors(
-    network: &Network,
-    rows: &Rows,
-    fit: &Fit,
-    factors: &[f64],
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Vec<Vec<f64>> {
-    if factors == [1.0] {
-        return vec![fit.theta.clone()];
-    }
-    let tape = Tape::new(network);
-    let objective = Objective::new(&tape, rows);
-    let go_on = |climb: &mut Climb<'_>, factor: f64| {
-        climb.multiplier = factor;
-        climb.run(FACTOR_STEPS, None, &stop);
-        climb.theta.clone()
-    };
-    let begin = || Climb::new(&objective, fit.theta.clone(), fit.prior.clone());
-    let at_one = factors
-        .iter()
-        .position(|f| *f >= 1.0)
-        .unwrap_or(factors.len());
-    let (below, above) = factors.split_at(at_one);
-    let mut climb = begin();
-    let mut thetas: Vec<Vec<f64>> = below.iter().rev().map(|f| go_on(&mut climb, *f)).collect();
-    thetas.reverse();
-    let mut climb = begin();
-    thetas.extend(above.iter().map(|f| go_on(&mut climb, *f)));
-    thetas
-}
-
-fn least_surprising(fits: &[Fit]) -> &Fit {
-    let best = fits.iter().min_by(|a, b| a.surprise.total_cmp(&b.surprise));
-    best.expect("at least one start")
-}
-
-fn sort(choices: &mut [Choice]) {
-    choices.sort_by(|a, b| a.cross_validation().total_cmp(&b.cross_validation()));
-}
-
-fn best_of(mut finalists: Vec<Choice>, stream: Stream) -> Option<Chosen> {
-    finalists.retain(|choice| choice.cross_validation().is_finite());
-    sort(&mut finalists);
-    let losses: Vec<&[f64]> = finalists.iter().map(|c| &c.losses[..]).collect();
-    Some(Chosen {
-        error: honest::error(&losses, stream.child("honest")),
-        best: finalists.first()?.clone(),
-        finalists,
-    })
 }

@@ -13,6 +13,8 @@ pub(crate) const LINES: usize = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct Tape {
     sizes: Reduced,
+    /// All outputs; those that the sizes do not count are zero.
+    outputs: usize,
     activation: Activation,
     tying: Tying,
     lift: usize,
@@ -87,6 +89,7 @@ impl Tape {
         };
         Self {
             sizes,
+            outputs: network.outputs(),
             activation: network.activation(),
             tying: network.tying(),
             lift: place("input.weight".into()).unwrap_or(0),
@@ -104,7 +107,7 @@ impl Tape {
     }
 
     pub(crate) fn outputs(&self) -> usize {
-        self.sizes.outputs
+        self.outputs
     }
 
     fn iterations(&self) -> usize {
@@ -150,7 +153,9 @@ impl Tape {
         trace.z.resize((steps + 1) * q, Octet::ZERO);
         trace.h.resize(steps * r, Octet::ZERO);
         trace.s.resize(steps * r, Octet::ZERO);
-        trace.out.resize(outputs, Octet::ZERO);
+        // Scratch may have served a larger network.
+        trace.out.clear();
+        trace.out.resize(self.outputs, Octet::ZERO);
         let free = d - carried;
         for k in 0..q {
             trace.z[k] = if k < carried { x[k] } else { Octet::ZERO };

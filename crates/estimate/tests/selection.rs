@@ -33,7 +33,7 @@ fn folds(n: usize) -> Vec<Vec<usize>> {
 
 fn request(budget: usize, methods: &[Method]) -> Request {
     Request {
-        budget,
+        caps: vec![budget],
         paper: false,
         methods: methods.to_vec(),
         activations: vec![Activation::Relu, Activation::Tanh],
@@ -49,7 +49,8 @@ fn select(samples: &Samples, likelihood: Likelihood, request: &Request) -> Selec
         advance: &|_| (),
     };
     let problem = Problem::new(samples, likelihood, 8.0, &folds(samples.n()), watch).unwrap();
-    problem.select(request)
+    let mut selections = problem.select(request);
+    selections.pop().unwrap()
 }
 
 fn gaussian() -> Likelihood {

@@ -8,6 +8,9 @@
 //! full rank, which is all but a null set, and every other one as a limit). [`Parameters::to_paper`] and
 //! [`Parameters::to_canonical`] go from one form to the other.
 //!
+//! Of several outputs, the scores of classes, the softmax sees differences alone: the last one can be zero, and its row of the output
+//! function need not be stored either.
+//!
 //! A network in one of these forms may also read some of its inputs only ([`Network::reading`]): which ones is a choice, like a shape,
 //! and costs no number.
 //!
@@ -34,7 +37,7 @@ pub enum Form {
     /// None: the paper's networks and counts.
     #[default]
     Paper,
-    /// The lift begins with an identity block, has zeros below it and no bias.
+    /// The lift begins with an identity block, has zeros below it and no bias; the last of several outputs is zero.
     Canonical,
     /// As canonical, with `q - extra` channels that the block reads and never writes; outputs read the
     /// first extra channels as they are.
@@ -93,7 +96,7 @@ impl fmt::Display for Form {
 pub struct Reduced {
     /// Inputs that are read.
     pub d: usize,
-    /// Outputs.
+    /// Outputs that are not zero: one alone, or all but the last.
     pub outputs: usize,
     /// State.
     pub q: usize,
@@ -119,13 +122,18 @@ impl Reduced {
         };
         Some(Self {
             d,
-            outputs: network.outputs(),
+            outputs: Self::outputs_told(network.outputs()),
             q,
             r: network.r(),
             carried,
             written,
             read,
         })
+    }
+
+    /// How many of a network's outputs are not fixed at zero: classes are told apart by differences.
+    pub fn outputs_told(outputs: usize) -> usize {
+        outputs.saturating_sub(1).max(1)
     }
 
     /// Channels that block `i` reads: those that are zero before the first update need no weights
@@ -193,6 +201,11 @@ impl Network {
                     },
                     _ => Slot::Fixed(0.0),
                 },
+                (Some("weight" | "bias"), None)
+                    if view.name.starts_with("output") && row >= sizes.outputs =>
+                {
+                    Slot::Fixed(0.0)
+                }
                 (Some("weight"), None) => {
                     if col < sizes.read {
                         return free("output.weight", row, col);

@@ -57,42 +57,27 @@ impl Curve {
         advance: &(dyn Fn(f64) + Sync),
     ) -> Result<Self, SearchError> {
         let list = caps.list(prepared.selection_rows());
-        let part = 1.0 / list.len().max(1) as f64;
+        let points = prepared.under_caps(engine, ask, &list, control, advance)?;
+        let missing = |cap: &&usize| points.iter().all(|(found, _)| found != *cap);
+        if let Some(cap) = list.iter().find(missing).filter(|_| !control.is_stopped())
+            && (*caps != Caps::Usual || points.is_empty())
+        {
+            return Err(prepared.nothing_fits(*cap, ask));
+        }
+        if points.is_empty() {
+            return Err(SearchError::Interrupted);
+        }
+        let (constant, no_cap) = prepared.beside(engine, ask, control)?;
         let mut curve = Self {
             points: Vec::new(),
-            constant: f64::NAN,
-            no_cap: None,
-            complete: true,
+            constant,
+            no_cap: no_cap.filter(|(_, error)| error.is_finite()),
+            complete: !control.is_stopped(),
         };
-        let mut refused = None;
-        for cap in list {
-            let ask = Ask {
-                budget: cap,
-                ..ask.clone()
-            };
-            let run = prepared.run(engine, &ask, control, &|done| advance(part * done));
-            if control.is_stopped() {
-                curve.complete = false;
-                break;
-            }
-            match run {
-                Ok(estimate) => {
-                    curve.constant = estimate.constant.0;
-                    let no_cap = estimate.no_cap.map(|(name, error, _)| (name, error));
-                    curve.no_cap = no_cap.filter(|(_, error)| error.is_finite());
-                    curve.push(cap, estimate.entries);
-                }
-                Err(error @ SearchError::NothingFits { .. }) if *caps == Caps::Usual => {
-                    refused = Some(error);
-                }
-                Err(error) => return Err(error),
-            }
+        for (cap, entries) in points {
+            curve.push(cap, entries);
         }
-        match (curve.points.is_empty(), refused) {
-            (false, _) => Ok(curve),
-            (true, Some(error)) if curve.complete => Err(error),
-            _ => Err(SearchError::Interrupted),
-        }
+        Ok(curve)
     }
 
     fn push(&mut self, cap: usize, entries: Vec<Entry>) {

@@ -1,16 +1,18 @@
 //! The model that a table supports: selection by cross-validation, an honest test score, and a last fit to all rows.
 
+mod beside;
+mod part;
+
 use crate::SearchError;
 use crate::replication::{Judge, Noise, Source, TableSource, bounds, likelihood};
-use loopfit_data::{Encoding, Preprocessing, Samples, Scaling, Task};
+use loopfit_data::{Preprocessing, Task};
 use loopfit_engine::{Assessment, Control, Engine, FittedModel, Provenance};
-use loopfit_estimate::reference::reference;
 use loopfit_estimate::{Choice, Chosen, Problem, Request, Selection, Watch, finish, paired};
 use loopfit_likelihood::Likelihood;
-use loopfit_model::{Activation, Bounds, Method, Network, Parameters};
-use loopfit_numerics::libm;
+use loopfit_model::{Activation, Bounds, Method, Network, Reduced};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
+use part::{Part, thinned};
 use std::sync::Arc;
 
 pub use loopfit_estimate::LOOP_ITERATIONS;
@@ -24,17 +26,12 @@ pub const STRONG: f64 = 6e11;
 /// Share of the groups that are test rows, unless another is asked for.
 pub const TEST_FRACTION: f64 = 0.2;
 
-/// Rows below which folds are dealt twice.
-const REPEATED_BELOW: usize = 250;
-/// Rows above which one split replaces the folds.
-const FOLDS_UP_TO: usize = 6000;
 /// Rows up to which the choice is made again on all of them, once its test score is known.
 const SELECTED_AGAIN_UP_TO: usize = 3000;
+/// The smallest cap beside the one that is asked for.
+const LEAST_CAP: usize = 16;
 /// Rows that a selection looks at; the last fit sees all.
 const SELECTION_ROWS: usize = 24_000;
-/// Folds.
-const FOLDS: usize = 5;
-
 /// What is asked of a table or simulation.
 #[derive(Clone, Debug)]
 pub struct Ask {
@@ -110,15 +107,6 @@ pub struct Estimate {
     pub notes: Vec<String>,
 }
 
-/// Rows with folds.
-#[derive(Debug)]
-struct Part {
-    samples: Arc<Samples>,
-    preprocessing: Preprocessing,
-    folds: Vec<Vec<usize>>,
-    selected_by: String,
-}
-
 /// Samples with folds and a judge.
 #[derive(Debug)]
 pub struct Prepared {
@@ -157,7 +145,7 @@ impl Prepared {
         Ok(Self {
             task: replication.preprocessing.task(),
             likelihood: problem.likelihood,
-            bounds: problem.bounds,
+            bounds: bounds_of(replication.preprocessing.task()),
             name: replication.source.clone(),
             first: Part {
                 samples: Arc::new(problem.train.followed_by(&problem.valid)?),
@@ -198,7 +186,7 @@ impl Prepared {
         Ok(Self {
             task,
             likelihood: likelihood(task, first.preprocessing.d(), noise)?,
-            bounds: bounds(task),
+            bounds: bounds_of(task),
             name,
             first,
             whole,
@@ -258,12 +246,14 @@ impl Prepared {
         let again = self.whole.as_ref().filter(|part| !part.folds.is_empty());
         // The work is for both selections where there are two.
         let share = if again.is_some() { 0.5 } else { 1.0 };
+        let caps = ladder(ask.budget);
         let select = |part: &Part, stream: Stream| {
             let watch = Watch {
                 stop: &stop,
                 advance: &|done| advance(share * done),
             };
-            self.select(part, ask, share * ask.work, stream, watch)
+            let mut found = self.select(part, ask, &caps, share, stream, watch)?;
+            found.pop().ok_or(SearchError::Interrupted)
         };
         let selection = select(&self.first, stream)?;
         let mut entries = Vec::new();
@@ -289,7 +279,9 @@ impl Prepared {
             }
             _ => (&self.first, selection),
         };
-        let best = selection.best().ok_or_else(|| self.nothing_fits(ask))?;
+        let best = selection
+            .best()
+            .ok_or_else(|| self.nothing_fits(ask.budget, ask))?;
         let chosen: Vec<(Option<Method>, &Chosen)> = named(&selection, &ask.methods);
         let choice = &chosen[best].1.best;
         let last = self.whole.as_ref().unwrap_or(&self.first);
@@ -329,24 +321,79 @@ impl Prepared {
         })
     }
 
+    /// The models that are selected under each of the caps (ascending), the best first; of the caps that were finished, where it is
+    /// interrupted. The budget of `ask` plays no part.
+    pub fn under_caps(
+        &self,
+        engine: &Engine,
+        ask: &Ask,
+        caps: &[usize],
+        control: &Control,
+        advance: &(dyn Fn(f64) + Sync),
+    ) -> Result<Vec<(usize, Vec<Entry>)>, SearchError> {
+        let stop = || control.is_stopped();
+        let stream = Stream::new(ask.seed).child("estimate");
+        let watch = Watch {
+            stop: &stop,
+            advance,
+        };
+        engine.install(|| {
+            let mut found = Vec::new();
+            for selection in self.select(&self.first, ask, caps, 1.0, stream, watch)? {
+                let Some(best) = selection.best() else {
+                    continue;
+                };
+                let mut entries = Vec::new();
+                for (method, chosen) in named(&selection, &ask.methods) {
+                    entries.push(self.entry(&self.first, method, chosen, ask, stream, &stop)?);
+                }
+                let error = selection.error(stream.child("error"));
+                let choice = &selection.all().nth(best).expect("the best of all").best;
+                entries[best].validation = self.first.scale(self.likelihood, choice) * error;
+                let best = entries.remove(best);
+                entries.sort_by(|a, b| a.validation.total_cmp(&b.validation));
+                entries.insert(0, best);
+                found.push((selection.cap, entries));
+            }
+            Ok(found)
+        })
+    }
+
+    /// Errors of a constant and of what is reached without a cap, by cross-validation.
+    pub fn beside(
+        &self,
+        engine: &Engine,
+        ask: &Ask,
+        control: &Control,
+    ) -> Result<(f64, Option<(&'static str, f64)>), SearchError> {
+        let stop = || control.is_stopped();
+        let stream = Stream::new(ask.seed).child("estimate").child("no cap");
+        engine.install(|| {
+            let no_cap = self.no_cap(stream, &stop)?;
+            let constant = self.constant(&self.first)?.0;
+            Ok((constant, no_cap.map(|(name, error, _)| (name, error))))
+        })
+    }
+
     fn select(
         &self,
         part: &Part,
         ask: &Ask,
-        work: f64,
+        caps: &[usize],
+        share: f64,
         stream: Stream,
         watch: Watch<'_>,
-    ) -> Result<Selection, SearchError> {
+    ) -> Result<Vec<Selection>, SearchError> {
         let bound = self.bounds.output;
         let problem = Problem::new(&part.samples, self.likelihood, bound, &part.folds, watch);
         let problem = problem.ok_or(SearchError::NoTargets)?;
         Ok(problem.select(&Request {
-            budget: ask.budget,
+            caps: caps.to_vec(),
             paper: ask.paper,
             methods: ask.methods.clone(),
             activations: ask.activations.clone(),
             iterations: ask.iterations.clone(),
-            work,
+            work: share * ask.work,
             stream,
         }))
     }
@@ -436,232 +483,42 @@ impl Prepared {
         })
     }
 
-    /// The error of the best constant, by cross-validation and on the test samples.
-    fn constant(&self, part: &Part) -> Result<(f64, f64), SearchError> {
-        let outputs = self.likelihood.outputs();
-        let index = |part: &Part, rows: &[usize]| -> Vec<f64> {
-            let (y, n) = (part.samples.y(), rows.len() as f64);
-            match self.likelihood {
-                Likelihood::Bernoulli(_) => {
-                    let ones: f64 = rows.iter().map(|r| f64::from(y[*r])).sum();
-                    vec![libm::log((ones + 0.5) / (n - ones + 0.5))]
-                }
-                Likelihood::Multiclass(_) => {
-                    let mut counts = vec![0.5; outputs];
-                    rows.iter().for_each(|r| counts[y[*r] as usize] += 1.0);
-                    counts.iter().map(|c| libm::log(c / n)).collect()
-                }
-                _ => vec![rows.iter().map(|r| f64::from(y[*r])).sum::<f64>() / n],
-            }
-        };
-        let y = part.samples.y();
-        let mut losses = Vec::new();
-        for held in &part.folds {
-            let mut is_held = vec![false; y.len()];
-            held.iter().for_each(|row| is_held[*row] = true);
-            let kept: Vec<usize> = (0..y.len()).filter(|row| !is_held[*row]).collect();
-            let f = index(part, &kept);
-            for row in held {
-                let y = f64::from(y[*row]);
-                losses.push(match self.task {
-                    Task::Regression => (f[0] - y) * (f[0] - y) * part.unit() * part.unit(),
-                    _ => self.likelihood.nll(y, &f)?,
-                });
-            }
-        }
-        let test = match &self.judge {
-            Some(judge) => {
-                let part = &self.first;
-                let every: Vec<usize> = (0..part.samples.n()).collect();
-                let f = index(part, &every);
-                let network = Network::affine(part.samples.d(), outputs, 1)?;
-                let mut values = vec![0.0; network.count()];
-                let first = values.len() - outputs;
-                values[first..]
-                    .iter_mut()
-                    .zip(&f)
-                    .for_each(|(to, f)| *to = *f as f32);
-                let parameters =
-                    Parameters::new(network, values).map_err(|_| SearchError::NoTargets)?;
-                judge.judge(&FittedModel {
-                    bounds: self.bounds,
-                    likelihood: self.likelihood,
-                    preprocessing: part.preprocessing.clone(),
-                    provenance: Provenance::nothing(),
-                    assessment: None,
-                    parameters,
-                })?
-            }
-            None => f64::NAN,
-        };
-        Ok((mean(&losses), test))
-    }
-
-    /// What boosted trees or a kernel method reach on the rows that are not for the test.
-    fn no_cap(
-        &self,
-        stream: Stream,
-        stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Option<(&'static str, f64, f64)>, SearchError> {
-        let part = &self.first;
-        let found = reference(&part.samples, self.likelihood, &part.folds, stream, stop);
-        let Some(found) = found else {
-            return Ok(None);
-        };
-        let unit = part.unit();
-        let error = |outputs: &[f64], y: &[f32]| -> Result<f64, SearchError> {
-            let y: Vec<f64> = y.iter().map(|y| f64::from(*y)).collect();
-            Ok(match self.task {
-                Task::Regression => {
-                    let squares: Vec<f64> = outputs
-                        .iter()
-                        .zip(&y)
-                        .map(|(f, y)| (f - y) * (f - y))
-                        .collect();
-                    unit * unit * mean(&squares)
-                }
-                _ => self.likelihood.average_nll(outputs, &y)?,
-            })
-        };
-        let test = match &self.judge {
-            Some(Judge::Rows { table, rows }) => {
-                let x = part.preprocessing.features(table, rows)?.x;
-                error(
-                    &found.outputs(&x),
-                    &part.preprocessing.targets(table, rows)?,
-                )?
-            }
-            _ => f64::NAN,
-        };
-        let validation = match self.likelihood {
-            Likelihood::Gaussian(_) => 2.0 * unit * unit * found.cross_validation,
-            // Of absolute residuals there is no squared error.
-            Likelihood::Laplace(_) => f64::NAN,
-            _ => found.cross_validation,
-        };
-        Ok(Some((found.name, validation, test)))
-    }
-
     /// The error of a cap that holds nothing.
-    fn nothing_fits(&self, ask: &Ask) -> SearchError {
+    pub(crate) fn nothing_fits(&self, budget: usize, ask: &Ask) -> SearchError {
         let (d, outputs) = (self.first.samples.d(), self.likelihood.outputs());
         SearchError::NothingFits {
-            budget: ask.budget,
+            budget,
             d,
             // An affine function of one input, or of one combination in the paper's form.
             smallest: match Network::affine(d, outputs, 1) {
                 Ok(network) if ask.paper => network.to_paper().count(),
-                _ => 2 * outputs,
+                _ => 2 * Reduced::outputs_told(outputs),
             },
         }
     }
 }
 
-impl Part {
-    fn new(
-        source: &TableSource,
-        rows: &[usize],
-        folded: bool,
-        stream: Stream,
-    ) -> Result<Self, SearchError> {
-        let (table, task) = (&source.table, source.decision.task);
-        let preprocessing = Preprocessing::fit_encoded(
-            table,
-            &source.roles,
-            task,
-            rows,
-            Scaling::Fitted,
-            Encoding::Compact,
-        )?;
-        let (folds, selected_by) = match folded {
-            true => folds(source, rows, stream)?,
-            false => (Vec::new(), String::new()),
-        };
-        Ok(Self {
-            samples: Arc::new(preprocessing.samples(table, rows)?),
-            preprocessing,
-            folds,
-            selected_by,
-        })
-    }
-
-    /// What a mean loss is to be multiplied with to be the metric.
-    fn scale(&self, likelihood: Likelihood, choice: &Choice) -> f64 {
-        match likelihood {
-            Likelihood::Gaussian(_) => 2.0 * self.unit() * self.unit(),
-            Likelihood::Laplace(_) => {
-                let residuals = self.residuals(Task::Regression, choice);
-                let squares: Vec<f64> = residuals.iter().map(|r| r * r).collect();
-                mean(&squares) / choice.cross_validation()
-            }
-            _ => 1.0,
-        }
-    }
-
-    /// One standard deviation of the target column, of a regression.
-    fn unit(&self) -> f64 {
-        self.preprocessing.to_original(1.0) - self.preprocessing.to_original(0.0)
-    }
-
-    /// Held-out rows in the order of the folds.
-    fn held(&self) -> impl Iterator<Item = usize> + '_ {
-        self.folds.iter().flatten().copied()
-    }
-
-    /// Absolute residuals of held-out rows in the target's units; none of classes.
-    fn residuals(&self, task: Task, choice: &Choice) -> Vec<f64> {
-        if task != Task::Regression {
-            return Vec::new();
-        }
-        let y = self.samples.y();
-        // One for each row: where folds are dealt twice, the second residual of a row says little new.
-        let mut seen = vec![false; y.len()];
-        let pairs = self.held().zip(&choice.outputs);
-        let first = pairs.filter(|(row, _)| !std::mem::replace(&mut seen[*row], true));
-        first
-            .map(|(row, f)| self.unit() * (f - f64::from(y[row])).abs())
-            .collect()
-    }
-
-    /// Whether held-out rows are predicted no worse when outputs are held to the range of the targets.
-    fn clip_pays(&self, task: Task, choice: &Choice) -> bool {
-        if task != Task::Regression || self.preprocessing.target_range().is_none() {
-            return false;
-        }
-        let y = self.samples.y();
-        let (low, high) = y
-            .iter()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), y| {
-                (a.min(f64::from(*y)), b.max(f64::from(*y)))
-            });
-        let change = self.held().zip(&choice.outputs).map(|(row, f)| {
-            let y = f64::from(y[row]);
-            (f.clamp(low, high) - y).abs() - (f - y).abs()
-        });
-        change.sum::<f64>() <= 0.0
+/// Scores of classes are hardly bounded: one of them is zero, and of two that were cut to the same bound no one could tell the larger.
+fn bounds_of(task: Task) -> Bounds {
+    let bounds = bounds(task);
+    match task {
+        Task::Multiclass { .. } => Bounds {
+            output: bounds.coefficient,
+            ..bounds
+        },
+        _ => bounds,
     }
 }
 
-/// The held-out rows of each fold, by the number of rows, and what that is called.
-fn folds(
-    source: &TableSource,
-    rows: &[usize],
-    stream: Stream,
-) -> Result<(Vec<Vec<usize>>, String), SearchError> {
-    let splitter = &source.splitter;
-    if rows.len() > FOLDS_UP_TO {
-        let mut folds = splitter.folds(rows, FOLDS, stream)?;
-        folds.truncate(1);
-        return Ok((folds, "one split".to_string()));
+/// A cap, its half, its quarter and so on, ascending.
+fn ladder(budget: usize) -> Vec<usize> {
+    let halves = std::iter::successors(Some(budget), |cap| Some(cap / 2));
+    let mut caps: Vec<usize> = halves.take_while(|cap| *cap >= LEAST_CAP).collect();
+    if caps.is_empty() {
+        caps.push(budget);
     }
-    let times = if rows.len() < REPEATED_BELOW { 2 } else { 1 };
-    let mut folds = Vec::new();
-    for repeat in 0..times {
-        folds.extend(splitter.folds(rows, FOLDS, stream.nth(repeat))?);
-    }
-    let again = if times > 1 { ", twice" } else { "" };
-    let count = folds.len() as u64 / times;
-    Ok((folds, format!("{count}-fold cross-validation{again}")))
+    caps.reverse();
+    caps
 }
 
 /// What the error of a task is called.
@@ -679,16 +536,4 @@ fn named<'a>(selection: &'a Selection, methods: &[Method]) -> Vec<(Option<Method
     let networks = methods.iter().zip(&selection.methods);
     let networks = networks.filter_map(|(method, c)| Some((Some(*method), c.as_ref()?)));
     linear.chain(networks).collect()
-}
-
-/// At most `count` of the rows, at random, in their order.
-fn thinned(rows: &[usize], count: usize, stream: Stream) -> Vec<usize> {
-    if rows.len() <= count {
-        return rows.to_vec();
-    }
-    let mut order = vec![0u32; rows.len()];
-    stream.permute(&mut order);
-    let mut kept: Vec<usize> = order[..count].iter().map(|i| rows[*i as usize]).collect();
-    kept.sort_unstable();
-    kept
 }

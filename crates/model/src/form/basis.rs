@@ -30,13 +30,13 @@ pub enum CanonicalError {
 }
 
 impl Parameters {
-    /// The same function in the canonical form, up to the rounding of coefficients to 32 bits; a network whose lift already has
+    /// The same function (of classes, the same probabilities) in the canonical form, up to the rounding of coefficients to 32 bits; a network whose lift already has
     /// the identity block keeps every coefficient. Inputs that the lift ignores are not read.
     ///
     /// # Formula
     /// With the basis `L` of the state, made of `min(q, d)` columns of the lift's matrix `A` and unit vectors:
     /// `A' = L^-1 A`, `W1' = W1 L`, `b1' = b1 + W1 a`, `(W2', b2') = L^-1 (W2, b2)`, `C' = C L`, `c' = c + C a`; of a last block of
-    /// its own, `c'` takes up `C b2` as well.
+    /// its own, `c'` takes up `C b2` as well. Of several outputs the last is subtracted from all.
     pub fn to_canonical(&self) -> Result<Self, CanonicalError> {
         if self.network().form() == Form::Canonical {
             return Ok(self.clone());
@@ -64,7 +64,7 @@ impl Parameters {
             .with_form(Form::Canonical)?
             .reading(d, basis.inputs.clone())?;
         let shift = Matrix::of(&paper, "input.bias", 1);
-        let outgoing = Matrix::of(&paper, "output.weight", q);
+        let outgoing = Matrix::of(&paper, "output.weight", q).less_its_last_row();
         let layout = network.layout();
         let mut values = Vec::with_capacity(network.count());
         for view in &layout {
@@ -77,7 +77,7 @@ impl Parameters {
                 }
                 ("output", "weight") => outgoing.times(&basis.matrix),
                 ("output", _) => {
-                    let mut bias = Matrix::of(&paper, "output.bias", 1);
+                    let mut bias = Matrix::of(&paper, "output.bias", 1).less_its_last_row();
                     bias.add(&outgoing.times(&shift));
                     let last = format!("block.{}.b2", tying.blocks() - 1);
                     if layout.get(&last).is_none() {
@@ -243,6 +243,21 @@ impl Matrix {
             rows: rows.len(),
             cols: self.cols,
             values,
+        }
+    }
+
+    /// Of several rows, how far all but the last are from the last.
+    fn less_its_last_row(self) -> Self {
+        if self.rows < 2 {
+            return self;
+        }
+        let last = self.rows - 1;
+        let row = |i: usize| (0..self.cols).map(move |j| (i, j));
+        let value = |(i, j)| self.at(i, j) - self.at(last, j);
+        Self {
+            rows: last,
+            cols: self.cols,
+            values: (0..last).flat_map(row).map(value).collect(),
         }
     }
 

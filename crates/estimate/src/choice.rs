@@ -1,0 +1,148 @@
+//! What a selection gives, and which of several choices is the best.
+
+use crate::fit::Fit;
+use crate::honest;
+use loopfit_model::Network;
+use loopfit_numerics::stream::Stream;
+use loopfit_numerics::sum::mean;
+
+/// Standard errors by which the held-out loss of a network must be below that of the affine function to be preferred.
+pub(crate) const PREFERRED: f64 = 1.5;
+/// Standard errors by which the held-out loss under a larger cap must be below that under a smaller one to be preferred.
+const RISEN: f64 = 0.5;
+
+/// A network with a penalty, and what cross-validation says of it.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The network, as if there were no other inputs than the most important ones that it reads.
+    pub network: Network,
+    /// Narrower networks that are fitted first, the narrowest first: each begins with the units of the one before.
+    pub grown_from: Vec<Network>,
+    /// Factor on the strengths of the evidence.
+    pub factor: f64,
+    /// Starts of each fit.
+    pub starts: usize,
+    /// Most steps of each fit: part of the choice, since with separable classes the evidence lets coefficients grow for ever.
+    pub steps: usize,
+    /// Loss of each row that some fold holds out, by row; the mean where several do.
+    pub losses: Vec<f64>,
+    /// Outputs of each held-out row, row-major, in the order of the folds.
+    pub outputs: Vec<f64>,
+    /// The fit to each fold, before the factor.
+    pub(crate) fits: Vec<Fit>,
+}
+
+impl Choice {
+    /// Mean loss over held-out rows.
+    pub fn cross_validation(&self) -> f64 {
+        mean(&self.losses)
+    }
+}
+
+/// The best of a method, and how good it is.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// The choice.
+    pub best: Choice,
+    /// An estimate of its error on new rows that allows for having been selected.
+    pub error: f64,
+    /// The held-out losses of all that it was selected from.
+    pub(crate) finalists: Vec<Vec<f64>>,
+}
+
+impl Chosen {
+    /// The one with the smallest mean loss; none if none was judged.
+    pub(crate) fn of(mut choices: Vec<Choice>, stream: Stream) -> Option<Self> {
+        choices.retain(|choice| choice.cross_validation().is_finite());
+        sort(&mut choices);
+        let finalists: Vec<Vec<f64>> = choices.iter().map(|c| c.losses.clone()).collect();
+        let best = choices.into_iter().next()?;
+        Some(Self::new(best, finalists, stream))
+    }
+
+    fn new(best: Choice, finalists: Vec<Vec<f64>>, stream: Stream) -> Self {
+        let losses: Vec<&[f64]> = finalists.iter().map(|l| &l[..]).collect();
+        Self {
+            error: honest::error(&losses, stream.child("honest")),
+            best,
+            finalists,
+        }
+    }
+
+    /// Another choice of those that this was selected from.
+    pub(crate) fn preferring(self, best: Choice) -> Self {
+        Self { best, ..self }
+    }
+
+    /// What was selected under a smaller cap, unless this is better.
+    pub(crate) fn or(self, smaller: Option<&Self>, stream: Stream) -> Self {
+        let Some(smaller) = smaller else {
+            return self;
+        };
+        let better = paired(&self.best.losses, &smaller.best.losses) > RISEN;
+        let best = if better {
+            self.best
+        } else {
+            smaller.best.clone()
+        };
+        let finalists = [smaller.finalists.clone(), self.finalists].concat();
+        Self::new(best, finalists, stream)
+    }
+}
+
+/// What is best under a cap.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// The cap.
+    pub cap: usize,
+    /// The best affine function, if one fits the cap.
+    pub linear: Option<Chosen>,
+    /// The best network of each method, in the order asked for; none where none fits the cap.
+    pub methods: Vec<Option<Chosen>>,
+}
+
+impl Selection {
+    /// The linear choice first, then those of the methods in their order.
+    pub fn all(&self) -> impl Iterator<Item = &Chosen> {
+        self.linear.iter().chain(self.methods.iter().flatten())
+    }
+
+    /// The place among [`Selection::all`] of the best: the network with the smallest honest error if its held-out losses are
+    /// clearly below those of the affine function, else that function.
+    pub fn best(&self) -> Option<usize> {
+        let all: Vec<&Chosen> = self.all().collect();
+        let smallest = (0..all.len()).min_by(|a, b| all[*a].error.total_cmp(&all[*b].error))?;
+        match &self.linear {
+            Some(linear) if paired(&all[smallest].best.losses, &linear.best.losses) < PREFERRED => {
+                Some(0)
+            }
+            _ => Some(smallest),
+        }
+    }
+
+    /// An estimate of the error of the best choice of all, which allows for having been selected.
+    pub fn error(&self, stream: Stream) -> f64 {
+        let losses: Vec<&[f64]> = self
+            .all()
+            .flat_map(|chosen| chosen.finalists.iter().map(|l| &l[..]))
+            .collect();
+        honest::error(&losses, stream)
+    }
+}
+
+/// By how many of its standard errors the mean of `a` is below that of `b`, row by row.
+pub fn paired(a: &[f64], b: &[f64]) -> f64 {
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
+    let centre = mean(&differences);
+    let squares: Vec<f64> = differences
+        .iter()
+        .map(|d| (d - centre) * (d - centre))
+        .collect();
+    let se = (mean(&squares) / squares.len() as f64).sqrt();
+    if centre == 0.0 { 0.0 } else { centre / se }
+}
+
+/// The smallest mean loss first.
+pub(crate) fn sort(choices: &mut [Choice]) {
+    choices.sort_by(|a, b| a.cross_validation().total_cmp(&b.cross_validation()));
+}

@@ -1,0 +1,229 @@
+//! Fits of one network: from random starts, from a narrower network, with other penalties, and the last one to all rows.
+
+use crate::choice::Choice;
+use crate::climb::{Climb, start};
+use crate::curvature::Objective;
+use crate::prior::Prior;
+use crate::ranking::ranking;
+use crate::rounds::FACTOR_STEPS;
+use crate::rows::{Kind, Rows};
+use crate::tape::Tape;
+use loopfit_data::Samples;
+use loopfit_likelihood::Likelihood;
+use loopfit_model::{Activation, Network, Parameters, Role};
+use loopfit_numerics::libm;
+use loopfit_numerics::stream::Stream;
+use rayon::prelude::*;
+
+/// Prior precision before the first look at the evidence.
+const FIRST_PRECISION: f64 = 0.1;
+/// Steps between looks at the evidence.
+const LOOK: usize = 5;
+/// Rows that starts of the last fit see; the best goes on with all of them.
+const ROWS_OF_STARTS: usize = 16_384;
+/// Steps of going on with more rows.
+const LAST_STEPS: usize = 25;
+/// Nobody asks to stop.
+const NEVER: Stop<'_> = &|| false;
+
+/// Whether to stop soon.
+pub(crate) type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// A fit to some rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Fit {
+    pub(crate) theta: Vec<f64>,
+    prior: Prior,
+    surprise: f64,
+}
+
+impl Fit {
+    /// From a random start, with the strengths of its penalty by the evidence.
+    pub(crate) fn new(
+        network: &Network,
+        rows: &Rows,
+        steps: usize,
+        stream: Stream,
+        stop: Stop<'_>,
+    ) -> Self {
+        let prior = Prior::new(network, FIRST_PRECISION);
+        Self::from(network, rows, fresh(network, stream), prior, steps, stop)
+    }
+
+    /// From the units of a fit of a narrower network, beside new ones that do nothing yet.
+    pub(crate) fn grown(
+        &self,
+        narrow: &Network,
+        network: &Network,
+        rows: &Rows,
+        steps: usize,
+        stream: Stream,
+        stop: Stop<'_>,
+    ) -> Self {
+        let theta = widened(&self.theta, narrow, network, stream);
+        let prior = self.prior.of(network);
+        Self::from(network, rows, theta, prior, steps, stop)
+    }
+
+    fn from(
+        network: &Network,
+        rows: &Rows,
+        theta: Vec<f64>,
+        prior: Prior,
+        steps: usize,
+        stop: Stop<'_>,
+    ) -> Self {
+        let tape = Tape::new(network);
+        let objective = Objective::new(&tape, rows);
+        let mut climb = Climb::new(&objective, theta, prior);
+        climb.run(steps, Some(LOOK), stop);
+        climb.weigh();
+        Self {
+            surprise: climb.surprise,
+            theta: climb.theta,
+            prior: climb.prior,
+        }
+    }
+
+    /// Goes on with each of the factors (ascending) on the penalties, from 1 upwards and downwards.
+    pub(crate) fn with_factors(
+        &self,
+        network: &Network,
+        rows: &Rows,
+        factors: &[f64],
+        stop: Stop<'_>,
+    ) -> Vec<Vec<f64>> {
+        if factors == [1.0] {
+            return vec![self.theta.clone()];
+        }
+        let tape = Tape::new(network);
+        let objective = Objective::new(&tape, rows);
+        let go_on = |climb: &mut Climb<'_>, factor: f64| {
+            climb.multiplier = factor;
+            climb.run(FACTOR_STEPS, None, stop);
+            climb.theta.clone()
+        };
+        let begin = || Climb::new(&objective, self.theta.clone(), self.prior.clone());
+        let at_one = factors
+            .iter()
+            .position(|f| *f >= 1.0)
+            .unwrap_or(factors.len());
+        let (below, above) = factors.split_at(at_one);
+        let mut climb = begin();
+        let mut thetas: Vec<Vec<f64>> = below.iter().rev().map(|f| go_on(&mut climb, *f)).collect();
+        thetas.reverse();
+        let mut climb = begin();
+        thetas.extend(above.iter().map(|f| go_on(&mut climb, *f)));
+        thetas
+    }
+
+    /// The one for which there is the most evidence.
+    pub(crate) fn least_surprising(fits: &[Self]) -> &Self {
+        let best = fits.iter().min_by(|a, b| a.surprise.total_cmp(&b.surprise));
+        best.expect("at least one start")
+    }
+}
+
+/// A random start: incoming weights from half to twice the usual size, of sines from one to four times.
+fn fresh(network: &Network, stream: Stream) -> Vec<f64> {
+    let usual = match network.activation() {
+        Activation::Sine => 2.0,
+        _ => 1.0,
+    };
+    let spread = 2.0 * stream.child("size").uniform(0) - 1.0;
+    let size = usual * libm::exp(spread * std::f64::consts::LN_2);
+    start(network, size, stream.child("start"))
+}
+
+/// The coefficients of a narrower network in a wider one that is the same function: new units are random, and nothing reads them.
+fn widened(theta: &[f64], narrow: &Network, network: &Network, stream: Stream) -> Vec<f64> {
+    let mut wide = fresh(network, stream);
+    let (from, to) = (narrow.layout(), network.layout());
+    for view in &to {
+        if view.role == Role::OutgoingWeight {
+            wide[view.range()].fill(0.0);
+        }
+        let Some(old) = from.get(&view.name) else {
+            continue;
+        };
+        for row in 0..old.rows {
+            let known = &theta[old.offset + row * old.cols..][..old.cols];
+            wide[view.offset + row * view.cols..][..old.cols].copy_from_slice(known);
+        }
+    }
+    wide
+}
+
+/// Fits a choice to all samples: several starts, the least surprising one, its penalty times the factor.
+pub fn finish(
+    samples: &Samples,
+    likelihood: Likelihood,
+    choice: &Choice,
+    bound: f32,
+    stream: Stream,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Option<Parameters> {
+    let kind = Kind::of(likelihood)?;
+    let every: Vec<usize> = (0..samples.n()).collect();
+    let all = Rows::new(samples, &every, kind, likelihood.outputs());
+    let mut inputs = ranking(&all);
+    inputs.truncate(choice.network.d());
+    let all = all.with_inputs(&inputs);
+    let few = all.first(ROWS_OF_STARTS);
+    let network = &choice.network;
+    // Asked to stop, it still delivers: one start, to convergence.
+    let (starts, stop) = match stop() {
+        true => (1, NEVER),
+        false => (choice.starts, stop),
+    };
+    let first = choice.grown_from.first().unwrap_or(network);
+    let best_of = |fit: &(dyn Fn(Stream) -> Fit + Sync), stream: Stream| {
+        let fits: Vec<Fit> = (0..starts as u64)
+            .into_par_iter()
+            .map(|s| fit(stream.nth(s)))
+            .collect();
+        Fit::least_surprising(&fits).clone()
+    };
+    let mut best = best_of(&|s| Fit::new(first, &few, choice.steps, s, stop), stream);
+    let wider = choice.grown_from.iter().skip(1).chain([network]);
+    for (narrow, wide) in choice.grown_from.iter().zip(wider) {
+        let grown = |s| best.grown(narrow, wide, &few, choice.steps, s, stop);
+        best = best_of(&grown, stream.child(&wide.r().to_string()));
+    }
+    if few.n < all.n {
+        best = Fit::from(network, &all, best.theta, best.prior, LAST_STEPS, stop);
+    }
+    let mut thetas = best.with_factors(network, &all, &[choice.factor], stop);
+    let theta = thetas.pop()?;
+    let rounded = theta.iter().map(|v| (*v as f32).clamp(-bound, bound));
+    let network = network.clone().reading(samples.d(), inputs).ok()?;
+    Parameters::new(network, rounded.collect()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopfit_model::reference::forward_values;
+    use loopfit_model::{Form, Tying};
+
+    #[test]
+    fn a_wider_network_begins_as_the_narrow_one() {
+        for tying in [Tying::Single, Tying::Loop { t: 3 }, Tying::Untied { t: 2 }] {
+            for form in [Form::Canonical, Form::Carried { extra: 1 }] {
+                let network = |r| {
+                    let network = Network::ffn(3, 1, 3, r, tying).unwrap();
+                    let network = network.with_activation(Activation::Tanh).unwrap();
+                    network.with_form(form).unwrap()
+                };
+                let (narrow, wide) = (network(2), network(5));
+                let theta: Vec<f64> = (0..narrow.count()).map(|i| (i as f64).sin()).collect();
+                let grown = widened(&theta, &narrow, &wide, Stream::new(3));
+                let x = [0.3, -1.2, 0.8];
+                assert_eq!(
+                    forward_values(&narrow, &theta, &x),
+                    forward_values(&wide, &grown, &x)
+                );
+            }
+        }
+    }
+}

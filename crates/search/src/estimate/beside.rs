@@ -1,0 +1,122 @@
+//! What stands beside the models of a cap: a constant, and what is reached without a cap.
+
+use super::Prepared;
+use super::part::Part;
+use crate::SearchError;
+use crate::replication::Judge;
+use loopfit_data::Task;
+use loopfit_engine::{FittedModel, Provenance};
+use loopfit_estimate::reference::reference;
+use loopfit_likelihood::Likelihood;
+use loopfit_model::{Network, Parameters};
+use loopfit_numerics::libm;
+use loopfit_numerics::stream::Stream;
+use loopfit_numerics::sum::mean;
+
+impl Prepared {
+    /// The error of the best constant, by cross-validation and on the test samples.
+    pub(super) fn constant(&self, part: &Part) -> Result<(f64, f64), SearchError> {
+        let outputs = self.likelihood.outputs();
+        let index = |part: &Part, rows: &[usize]| -> Vec<f64> {
+            let (y, n) = (part.samples.y(), rows.len() as f64);
+            match self.likelihood {
+                Likelihood::Bernoulli(_) => {
+                    let ones: f64 = rows.iter().map(|r| f64::from(y[*r])).sum();
+                    vec![libm::log((ones + 0.5) / (n - ones + 0.5))]
+                }
+                Likelihood::Multiclass(_) => {
+                    let mut counts = vec![0.5; outputs];
+                    rows.iter().for_each(|r| counts[y[*r] as usize] += 1.0);
+                    counts.iter().map(|c| libm::log(c / n)).collect()
+                }
+                _ => vec![rows.iter().map(|r| f64::from(y[*r])).sum::<f64>() / n],
+            }
+        };
+        let y = part.samples.y();
+        let mut losses = Vec::new();
+        for held in &part.folds {
+            let mut is_held = vec![false; y.len()];
+            held.iter().for_each(|row| is_held[*row] = true);
+            let kept: Vec<usize> = (0..y.len()).filter(|row| !is_held[*row]).collect();
+            let f = index(part, &kept);
+            for row in held {
+                let y = f64::from(y[*row]);
+                losses.push(match self.task {
+                    Task::Regression => (f[0] - y) * (f[0] - y) * part.unit() * part.unit(),
+                    _ => self.likelihood.nll(y, &f)?,
+                });
+            }
+        }
+        let test = match &self.judge {
+            Some(judge) => {
+                let part = &self.first;
+                let every: Vec<usize> = (0..part.samples.n()).collect();
+                let f = index(part, &every);
+                let network = Network::affine(part.samples.d(), outputs, 1)?;
+                let mut values = vec![0.0; network.count()];
+                let first = values.len() - outputs;
+                values[first..]
+                    .iter_mut()
+                    .zip(&f)
+                    .for_each(|(to, f)| *to = *f as f32);
+                let parameters =
+                    Parameters::new(network, values).map_err(|_| SearchError::NoTargets)?;
+                judge.judge(&FittedModel {
+                    bounds: self.bounds,
+                    likelihood: self.likelihood,
+                    preprocessing: part.preprocessing.clone(),
+                    provenance: Provenance::nothing(),
+                    assessment: None,
+                    parameters,
+                })?
+            }
+            None => f64::NAN,
+        };
+        Ok((mean(&losses), test))
+    }
+
+    /// What boosted trees or a kernel method reach on the rows that are not for the test.
+    pub(super) fn no_cap(
+        &self,
+        stream: Stream,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<(&'static str, f64, f64)>, SearchError> {
+        let part = &self.first;
+        let found = reference(&part.samples, self.likelihood, &part.folds, stream, stop);
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        let unit = part.unit();
+        let error = |outputs: &[f64], y: &[f32]| -> Result<f64, SearchError> {
+            let y: Vec<f64> = y.iter().map(|y| f64::from(*y)).collect();
+            Ok(match self.task {
+                Task::Regression => {
+                    let squares: Vec<f64> = outputs
+                        .iter()
+                        .zip(&y)
+                        .map(|(f, y)| (f - y) * (f - y))
+                        .collect();
+                    unit * unit * mean(&squares)
+                }
+                _ => self.likelihood.average_nll(outputs, &y)?,
+            })
+        };
+        let test = match &self.judge {
+            Some(Judge::Rows { table, rows }) => {
+                let x = part.preprocessing.features(table, rows)?.x;
+                error(
+                    &found.outputs(&x),
+                    &part.preprocessing.targets(table, rows)?,
+                )?
+            }
+            _ => f64::NAN,
+        };
+        let validation = match self.likelihood {
+            Likelihood::Gaussian(_) => 2.0 * unit * unit * found.cross_validation,
+            // Of absolute residuals there is no squared error.
+            Likelihood::Laplace(_) => f64::NAN,
+            _ => found.cross_validation,
+        };
+        Ok(Some((found.name, validation, test)))
+    }
+}

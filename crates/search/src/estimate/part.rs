@@ -1,0 +1,145 @@
+//! Rows with folds.
+
+use crate::SearchError;
+use crate::replication::TableSource;
+use loopfit_data::{Encoding, Preprocessing, Samples, Scaling, Task};
+use loopfit_estimate::Choice;
+use loopfit_likelihood::Likelihood;
+use loopfit_numerics::stream::Stream;
+use loopfit_numerics::sum::mean;
+use std::sync::Arc;
+
+/// Rows below which folds are dealt twice.
+const REPEATED_BELOW: usize = 250;
+/// Rows above which one split replaces the folds.
+const FOLDS_UP_TO: usize = 6000;
+/// Folds.
+const FOLDS: usize = 5;
+
+/// Rows with folds.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) samples: Arc<Samples>,
+    pub(super) preprocessing: Preprocessing,
+    pub(super) folds: Vec<Vec<usize>>,
+    pub(super) selected_by: String,
+}
+
+impl Part {
+    pub(super) fn new(
+        source: &TableSource,
+        rows: &[usize],
+        folded: bool,
+        stream: Stream,
+    ) -> Result<Self, SearchError> {
+        let (table, task) = (&source.table, source.decision.task);
+        let preprocessing = Preprocessing::fit_encoded(
+            table,
+            &source.roles,
+            task,
+            rows,
+            Scaling::Fitted,
+            Encoding::Compact,
+        )?;
+        let (folds, selected_by) = match folded {
+            true => folds(source, rows, stream)?,
+            false => (Vec::new(), String::new()),
+        };
+        Ok(Self {
+            samples: Arc::new(preprocessing.samples(table, rows)?),
+            preprocessing,
+            folds,
+            selected_by,
+        })
+    }
+
+    /// What a mean loss is to be multiplied with to be the metric.
+    pub(super) fn scale(&self, likelihood: Likelihood, choice: &Choice) -> f64 {
+        match likelihood {
+            Likelihood::Gaussian(_) => 2.0 * self.unit() * self.unit(),
+            Likelihood::Laplace(_) => {
+                let residuals = self.residuals(Task::Regression, choice);
+                let squares: Vec<f64> = residuals.iter().map(|r| r * r).collect();
+                mean(&squares) / choice.cross_validation()
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// One standard deviation of the target column, of a regression.
+    pub(super) fn unit(&self) -> f64 {
+        self.preprocessing.to_original(1.0) - self.preprocessing.to_original(0.0)
+    }
+
+    /// Held-out rows in the order of the folds.
+    fn held(&self) -> impl Iterator<Item = usize> + '_ {
+        self.folds.iter().flatten().copied()
+    }
+
+    /// Absolute residuals of held-out rows in the target's units; none of classes.
+    pub(super) fn residuals(&self, task: Task, choice: &Choice) -> Vec<f64> {
+        if task != Task::Regression {
+            return Vec::new();
+        }
+        let y = self.samples.y();
+        // One for each row: where folds are dealt twice, the second residual of a row says little new.
+        let mut seen = vec![false; y.len()];
+        let pairs = self.held().zip(&choice.outputs);
+        let first = pairs.filter(|(row, _)| !std::mem::replace(&mut seen[*row], true));
+        first
+            .map(|(row, f)| self.unit() * (f - f64::from(y[row])).abs())
+            .collect()
+    }
+
+    /// Whether held-out rows are predicted no worse when outputs are held to the range of the targets.
+    pub(super) fn clip_pays(&self, task: Task, choice: &Choice) -> bool {
+        if task != Task::Regression || self.preprocessing.target_range().is_none() {
+            return false;
+        }
+        let y = self.samples.y();
+        let (low, high) = y
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), y| {
+                (a.min(f64::from(*y)), b.max(f64::from(*y)))
+            });
+        let change = self.held().zip(&choice.outputs).map(|(row, f)| {
+            let y = f64::from(y[row]);
+            (f.clamp(low, high) - y).abs() - (f - y).abs()
+        });
+        change.sum::<f64>() <= 0.0
+    }
+}
+
+/// The held-out rows of each fold, by the number of rows, and what that is called.
+fn folds(
+    source: &TableSource,
+    rows: &[usize],
+    stream: Stream,
+) -> Result<(Vec<Vec<usize>>, String), SearchError> {
+    let splitter = &source.splitter;
+    if rows.len() > FOLDS_UP_TO {
+        let mut folds = splitter.folds(rows, FOLDS, stream)?;
+        folds.truncate(1);
+        return Ok((folds, "one split".to_string()));
+    }
+    let times = if rows.len() < REPEATED_BELOW { 2 } else { 1 };
+    let mut folds = Vec::new();
+    for repeat in 0..times {
+        folds.extend(splitter.folds(rows, FOLDS, stream.nth(repeat))?);
+    }
+    let again = if times > 1 { ", twice" } else { "" };
+    let count = folds.len() as u64 / times;
+    Ok((folds, format!("{count}-fold cross-validation{again}")))
+}
+
+/// At most `count` of the rows, at random, in their order.
+pub(super) fn thinned(rows: &[usize], count: usize, stream: Stream) -> Vec<usize> {
+    if rows.len() <= count {
+        return rows.to_vec();
+    }
+    let mut order = vec![0u32; rows.len()];
+    stream.permute(&mut order);
+    let mut kept: Vec<usize> = order[..count].iter().map(|i| rows[*i as usize]).collect();
+    kept.sort_unstable();
+    kept
+}
