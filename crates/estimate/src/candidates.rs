@@ -11,6 +11,8 @@ const UNTIED_ITERATIONS: [usize; 2] = [2, 3];
 const STATES: [usize; 4] = [1, 2, 3, 5];
 /// Parts of the inputs that a network may read, the most important ones.
 const PARTS: [f64; 5] = [0.7, 0.5, 0.3, 0.2, 0.1];
+/// How many times as many numbers a network has before some of them become zeros.
+const DONOR: usize = 2;
 /// Affine functions that are cross-validated at most.
 const LINEAR: usize = 16;
 
@@ -107,6 +109,21 @@ impl Space {
         candidates
     }
 
+    /// The linear model of all inputs with some zeros, and how many numbers are left: as many as the cap allows, a half or a quarter.
+    pub(crate) fn sparse_linear(&self) -> Vec<(Network, Option<usize>)> {
+        let Ok(network) = Network::affine(self.d, self.outputs, self.d) else {
+            return Vec::new();
+        };
+        let count = network.count();
+        let mut left = vec![self.cap, count / 2, count / 4];
+        left.retain(|left| !self.paper && *left <= self.cap.min(count - 1) && *left > self.outputs);
+        left.sort_unstable();
+        left.dedup();
+        left.into_iter()
+            .map(|left| (network.clone(), Some(left)))
+            .collect()
+    }
+
     /// The networks of a method: for each number of inputs, state dimension, form and iteration count that fit, the widest.
     pub(crate) fn networks(&self, method: Method) -> Vec<Candidate> {
         let c = Reduced::outputs_told(self.outputs);
@@ -169,6 +186,33 @@ impl Space {
         let network = Network::ffn(k, self.outputs, q, 1, tying).ok()?;
         let network = self.widened(&network.with_form(form).ok()?)?;
         (self.count(&network) > self.above).then_some(network)
+    }
+
+    /// A network with twice as many numbers, of which half will be zeros: like another one, but with all inputs if that leaves it as
+    /// many hidden units; none in the paper's form, which has no zeros.
+    pub(crate) fn donor(&self, network: &Network) -> Option<Network> {
+        if self.paper {
+            return None;
+        }
+        let larger = Self {
+            cap: DONOR * self.cap,
+            above: 0,
+            ..self.clone()
+        };
+        let (k, q) = (network.d(), network.q());
+        // As many more channels as there are more inputs, if all inputs have one.
+        let q_all = match network.form() {
+            Form::Carried { extra } if q - extra == k => self.d + extra,
+            Form::Canonical if q >= k => q + self.d - k,
+            _ => q,
+        };
+        let all = Network::ffn(self.d, self.outputs, q_all, 1, network.tying())
+            .and_then(|all| all.with_activation(network.activation()))
+            .and_then(|all| all.with_form(network.form()))
+            .ok()
+            .and_then(|all| larger.widened(&all))
+            .filter(|all| all.r() >= network.r());
+        all.or_else(|| larger.widened(network))
     }
 
     /// The same network with as many hidden units as the cap allows.

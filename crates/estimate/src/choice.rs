@@ -18,6 +18,8 @@ pub struct Choice {
     pub network: Network,
     /// Narrower networks that are fitted first, the narrowest first: each begins with the units of the one before.
     pub grown_from: Vec<Network>,
+    /// How many coefficients are left after the others became zero; none if all are.
+    pub pruned_to: Option<usize>,
     /// Factor on the strengths of the evidence.
     pub factor: f64,
     /// Starts of each fit.
@@ -33,6 +35,13 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// The network as it was fitted to the first fold, with its zeros, which are others in every fit.
+    pub fn fitted(&self) -> Network {
+        let zeros = self.fits.first().map_or_else(Vec::new, Fit::zeros);
+        let network = self.network.clone().with_zeros(zeros);
+        network.unwrap_or_else(|_| self.network.clone())
+    }
+
     /// Mean loss over held-out rows.
     pub fn cross_validation(&self) -> f64 {
         mean(&self.losses)
@@ -46,6 +55,8 @@ pub struct Chosen {
     pub best: Choice,
     /// An estimate of its error on new rows that allows for having been selected.
     pub error: f64,
+    /// The best of those that can grow: it has no zeros.
+    pub(crate) grows: Option<Choice>,
     /// The held-out losses of all that it was selected from.
     pub(crate) finalists: Vec<Vec<f64>>,
 }
@@ -56,15 +67,17 @@ impl Chosen {
         choices.retain(|choice| choice.cross_validation().is_finite());
         sort(&mut choices);
         let finalists: Vec<Vec<f64>> = choices.iter().map(|c| c.losses.clone()).collect();
+        let grows = choices.iter().find(|c| c.pruned_to.is_none()).cloned();
         let best = choices.into_iter().next()?;
-        Some(Self::new(best, finalists, stream))
+        Some(Self::new(best, grows, finalists, stream))
     }
 
-    fn new(best: Choice, finalists: Vec<Vec<f64>>, stream: Stream) -> Self {
+    fn new(best: Choice, grows: Option<Choice>, finalists: Vec<Vec<f64>>, stream: Stream) -> Self {
         let losses: Vec<&[f64]> = finalists.iter().map(|l| &l[..]).collect();
         Self {
             error: honest::error(&losses, stream.child("honest")),
             best,
+            grows,
             finalists,
         }
     }
@@ -86,7 +99,7 @@ impl Chosen {
             smaller.best.clone()
         };
         let finalists = [smaller.finalists.clone(), self.finalists].concat();
-        Self::new(best, finalists, stream)
+        Self::new(best, self.grows, finalists, stream)
     }
 }
 

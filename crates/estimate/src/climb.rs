@@ -38,7 +38,7 @@ pub(crate) struct Climb<'a> {
 
 impl<'a> Climb<'a> {
     pub(crate) fn new(objective: &'a Objective<'a>, theta: Vec<f64>, prior: Prior) -> Self {
-        let curvature = objective.curvature(&theta);
+        let curvature = curvature(objective, &theta, &prior);
         Self {
             objective,
             theta,
@@ -135,7 +135,7 @@ impl<'a> Climb<'a> {
                     self.damping = (self.damping * (1.0 - cube).max(1.0 / 3.0)).max(1e-10);
                     self.growth = 2.0;
                     self.theta = theta;
-                    self.curvature = self.objective.curvature(&self.theta);
+                    self.curvature = curvature(self.objective, &self.theta, &self.prior);
                     return true;
                 }
                 if expected <= 1e-14 * value.abs() {
@@ -157,6 +157,30 @@ impl<'a> Climb<'a> {
         self.prior.penalty(1.0).add_matrix(&mut a);
         let mut cholesky = Cholesky::new(self.theta.len(), self.objective.level());
         cholesky.factor(&a, 0.0).then_some(cholesky)
+    }
+
+    /// Makes the coefficients that the rows need least zero for good, so that at most `count` are left.
+    ///
+    /// # Formula
+    /// Without coefficient `i`, the others being free, the objective is larger by `theta_i^2 / 2 (A^-1)_ii`.
+    ///
+    /// # Reference
+    /// Hassibi and Stork, "Second order derivatives for network pruning: optimal brain surgeon", 1993.
+    pub(crate) fn prune(&mut self, count: usize) {
+        let Some(variances) = self.variances() else {
+            return;
+        };
+        let can = (0..self.theta.len()).filter(|i| self.prior.can_be_zero(*i));
+        let mut needed: Vec<(f64, usize)> = can
+            .map(|i| (self.theta[i] * self.theta[i] / variances[i], i))
+            .collect();
+        needed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let dropped = self.prior.count().saturating_sub(count);
+        for (_, i) in needed.into_iter().take(dropped) {
+            self.theta[i] = 0.0;
+            self.prior.make_zero(i);
+        }
+        self.curvature = curvature(self.objective, &self.theta, &self.prior);
     }
 
     /// The posterior variance of each coefficient, by Laplace's approximation.
@@ -211,6 +235,22 @@ impl<'a> Climb<'a> {
         self.prior.beta = beta;
         change
     }
+}
+
+/// The curvature in the coefficients that are not zero for good.
+fn curvature(objective: &Objective<'_>, theta: &[f64], prior: &Prior) -> Curvature {
+    let mut curvature = objective.curvature(theta);
+    let p = theta.len();
+    for (i, _) in prior.zeros().iter().enumerate().filter(|(_, zero)| **zero) {
+        curvature.gradient[i] = 0.0;
+        curvature.matrix[i * p..][..p].fill(0.0);
+        curvature.matrix[i..]
+            .iter_mut()
+            .step_by(p)
+            .take(p)
+            .for_each(|v| *v = 0.0);
+    }
+    curvature
 }
 
 /// A random start: incoming weights of the given size, small outgoing ones.

@@ -21,8 +21,12 @@ const FIRST_PRECISION: f64 = 0.1;
 const LOOK: usize = 5;
 /// Rows that starts of the last fit see; the best goes on with all of them.
 const ROWS_OF_STARTS: usize = 16_384;
-/// Steps of going on with more rows.
+/// Steps of going on with more rows or fewer coefficients.
 const LAST_STEPS: usize = 25;
+/// Part of the coefficients that become zero at a time.
+const PRUNED: f64 = 0.2;
+/// Steps after each time.
+const PRUNED_STEPS: usize = 6;
 /// Nobody asks to stop.
 const NEVER: Stop<'_> = &|| false;
 
@@ -83,6 +87,37 @@ impl Fit {
             theta: climb.theta,
             prior: climb.prior,
         }
+    }
+
+    /// With at most `count` coefficients that are not zero: those that the rows need least go, some at a time.
+    pub(crate) fn pruned(
+        &self,
+        network: &Network,
+        rows: &Rows,
+        count: usize,
+        stop: Stop<'_>,
+    ) -> Self {
+        let tape = Tape::new(network);
+        let objective = Objective::new(&tape, rows);
+        let mut climb = Climb::new(&objective, self.theta.clone(), self.prior.clone());
+        while climb.prior.count() > count && !stop() {
+            let left = climb.prior.count() as f64 * (1.0 - PRUNED);
+            climb.prune(count.max(left as usize));
+            climb.run(PRUNED_STEPS, Some(LOOK), stop);
+        }
+        climb.run(LAST_STEPS, Some(LOOK), stop);
+        climb.weigh();
+        Self {
+            surprise: climb.surprise,
+            theta: climb.theta,
+            prior: climb.prior,
+        }
+    }
+
+    /// The places of the coefficients that are zero for good.
+    pub(crate) fn zeros(&self) -> Vec<usize> {
+        let zeros = self.prior.zeros().iter().enumerate();
+        zeros.filter(|(_, zero)| **zero).map(|(i, _)| i).collect()
     }
 
     /// Goes on with each of the factors (ascending) on the penalties, from 1 upwards and downwards.
@@ -193,11 +228,21 @@ pub fn finish(
     if few.n < all.n {
         best = Fit::from(network, &all, best.theta, best.prior, LAST_STEPS, stop);
     }
+    if let Some(count) = choice.pruned_to {
+        best = best.pruned(network, &all, count, stop);
+    }
     let mut thetas = best.with_factors(network, &all, &[choice.factor], stop);
     let theta = thetas.pop()?;
-    let rounded = theta.iter().map(|v| (*v as f32).clamp(-bound, bound));
     let network = network.clone().reading(samples.d(), inputs).ok()?;
-    Parameters::new(network, rounded.collect()).ok()
+    let kept = theta
+        .iter()
+        .zip(best.prior.zeros())
+        .filter(|(_, zero)| !**zero);
+    let rounded = kept
+        .map(|(v, _)| (*v as f32).clamp(-bound, bound))
+        .collect();
+    let network = network.with_zeros(best.zeros()).ok()?;
+    Parameters::new(network, rounded).ok()
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ const FREE_PRECISION: f64 = 1e-6;
 pub(crate) struct Prior {
     /// Group of each coefficient; none for the output's bias.
     group: Vec<Option<usize>>,
+    /// Coefficients that are zero for good.
+    zeros: Vec<bool>,
     /// Coefficients that differ in the class alone.
     across: Vec<Vec<usize>>,
     /// Number of classes.
@@ -63,6 +65,7 @@ impl Prior {
             }
         }
         Self {
+            zeros: vec![false; group.len()],
             group,
             across,
             classes: network.outputs() as f64,
@@ -86,10 +89,37 @@ impl Prior {
             Some(g) => factor * self.alpha[*g],
             None => FREE_PRECISION,
         };
+        let precisions = self.group.iter().map(of).zip(&self.zeros);
+        // Of a zero no row says anything: any precision keeps the matrix regular.
+        let precision = precisions.map(|(precision, zero)| if *zero { 1.0 } else { precision });
         Penalty {
             prior: self,
-            precision: self.group.iter().map(of).collect(),
+            precision: precision.collect(),
         }
+    }
+
+    /// Coefficients that are zero for good.
+    pub(crate) fn zeros(&self) -> &[bool] {
+        &self.zeros
+    }
+
+    /// Coefficients that are not.
+    pub(crate) fn count(&self) -> usize {
+        self.zeros.iter().filter(|zero| !**zero).count()
+    }
+
+    /// Whether a coefficient may become zero: all but the output's bias.
+    pub(crate) fn can_be_zero(&self, i: usize) -> bool {
+        self.group[i].is_some() && !self.zeros[i]
+    }
+
+    /// Makes a coefficient zero for good.
+    pub(crate) fn make_zero(&mut self, i: usize) {
+        self.zeros[i] = true;
+        self.across
+            .iter_mut()
+            .for_each(|set| set.retain(|j| *j != i));
+        self.across.retain(|set| !set.is_empty());
     }
 
     /// Coefficients that are not penalised.
@@ -123,8 +153,9 @@ impl Prior {
     fn sums(&self, own: impl Fn(usize) -> f64, of_set: impl Fn(&[usize]) -> f64) -> Vec<f64> {
         let mut sums = vec![0.0; self.alpha.len()];
         for (i, group) in self.group.iter().enumerate() {
-            if let Some(g) = group {
-                sums[*g] += own(i);
+            match group {
+                Some(g) if !self.zeros[i] => sums[*g] += own(i),
+                _ => (),
             }
         }
         for set in &self.across {

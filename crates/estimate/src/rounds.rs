@@ -4,8 +4,8 @@ use crate::candidates::Candidate;
 use crate::tape::Tape;
 use loopfit_model::Network;
 
-/// Parts of a method's work that go to the three rounds; the rest is for the last fits.
-const SHARES: [f64; 3] = [0.35, 0.15, 0.4];
+/// Parts of a method's work that go to the three rounds and to networks with zeros; the rest is for the last fits.
+const SHARES: [f64; 4] = [0.3, 0.12, 0.28, 0.2];
 /// Steps of a fit in each round.
 pub(crate) const STEPS: [usize; 3] = [25, 50, 80];
 /// Steps with each factor on the penalties.
@@ -20,6 +20,10 @@ const SCREENED: [usize; 2] = [16, 72];
 const KEPT: [[usize; 2]; 2] = [[3, 8], [1, 3]];
 /// Starts of each fit in the third round.
 const STARTS: [usize; 2] = [1, 8];
+/// Starts of networks with zeros, whose fits begin with twice as many numbers and cost several times as much.
+const SPARSE_STARTS: [usize; 2] = [1, 3];
+/// How many times as much.
+const SPARSE_COST: f64 = 6.0;
 
 /// The cap to which the work of a request refers.
 const FULL_CAP: usize = 256;
@@ -40,6 +44,8 @@ pub(crate) struct Rounds {
     pub(crate) candidates: [usize; 3],
     /// Starts of each fit in the third round and of the last fit.
     pub(crate) starts: usize,
+    /// Starts of networks with zeros.
+    pub(crate) sparse_starts: usize,
 }
 
 impl Rounds {
@@ -78,7 +84,9 @@ impl Rounds {
         let third_fits = fits(SHARES[2], STEPS[2] * folds, n);
         let third = within(third_fits / 2.0, KEPT[1]).min(second);
         let starts = within(third_fits / third as f64, STARTS);
+        let sparse_fits = fits(SPARSE_COST.recip() * SHARES[3], STEPS[2] * folds, n);
         Self {
+            sparse_starts: within(sparse_fits / 2.0, SPARSE_STARTS),
             rows,
             folds: screen_folds,
             candidates: [screened, second, third],

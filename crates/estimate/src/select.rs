@@ -32,6 +32,8 @@ const LINEAR_STEPS: usize = 60;
 const RANDOM: f64 = 0.6;
 /// How many of the best have neighbours.
 const PARENTS: usize = 6;
+/// How many of the second round's best are tried with more numbers, some of which become zeros.
+const DONORS: usize = 2;
 /// Caps that are never lowered for want of rows.
 const LEAST_CAP: usize = 32;
 
@@ -107,6 +109,8 @@ struct Lines(Vec<Choice>);
 struct Job<'a> {
     view: &'a View,
     network: &'a Network,
+    /// How many coefficients are to be left.
+    pruned_to: Option<usize>,
     starts: usize,
     steps: usize,
     factors: &'a [f64],
@@ -214,12 +218,15 @@ impl<'a> Problem<'a> {
 
     /// The best affine function under a cap: of all inputs, unless fewer are clearly better.
     fn linear(&self, space: &Space, lines: &mut Lines, stream: Stream) -> Option<Chosen> {
-        for candidate in space.linear() {
-            let known = lines.0.iter().any(|c| c.network == candidate.network);
-            if !known {
+        let dense = space.linear().into_iter().map(|c| (c.network, None));
+        let all: Vec<(Network, Option<usize>)> = dense.chain(space.sparse_linear()).collect();
+        for (network, pruned_to) in all {
+            let is_this = |c: &Choice| c.network == network && c.pruned_to == pruned_to;
+            if !lines.0.iter().any(is_this) {
                 let job = Job {
-                    view: &self.view(candidate.inputs()),
-                    network: &candidate.network,
+                    view: &self.view(network.d()),
+                    network: &network,
+                    pruned_to,
                     steps: LINEAR_STEPS,
                     factors: &LINEAR_FACTORS,
                     starts: 1,
@@ -227,9 +234,14 @@ impl<'a> Problem<'a> {
                 lines.0.extend(self.cross_validate(&job, None, stream));
             }
         }
-        let fits = |c: &&Choice| space.count(&c.network) <= space.cap;
+        let fits = |c: &&Choice| match c.pruned_to {
+            Some(count) => count <= space.cap,
+            None => space.count(&c.network) <= space.cap,
+        };
         let finalists: Vec<Choice> = lines.0.iter().filter(fits).cloned().collect();
-        let full = |c: &&Choice| c.network.d() == self.d && c.network.q() == self.d;
+        let full = |c: &&Choice| {
+            c.pruned_to.is_none() && c.network.d() == self.d && c.network.q() == self.d
+        };
         let full: Vec<Choice> = finalists.iter().filter(full).cloned().collect();
         let chosen = Chosen::of(finalists, stream)?;
         Some(match Chosen::of(full, stream) {
@@ -251,6 +263,7 @@ impl<'a> Problem<'a> {
         let Job {
             view,
             network,
+            pruned_to,
             starts,
             steps,
             factors,
@@ -273,9 +286,15 @@ impl<'a> Problem<'a> {
                 }
             })
             .collect();
-        let best: Vec<Fit> = fits
-            .chunks(starts)
-            .map(|fits| Fit::least_surprising(fits).clone())
+        let best: Vec<Fit> = (0..self.folds.len())
+            .into_par_iter()
+            .map(|fold| {
+                let best = Fit::least_surprising(&fits[fold * starts..][..starts]);
+                match pruned_to {
+                    Some(count) => best.pruned(network, &view.fitted[fold], count, stop),
+                    None => best.clone(),
+                }
+            })
             .collect();
         let held: Vec<Vec<Held>> = (0..self.folds.len())
             .into_par_iter()
@@ -300,6 +319,7 @@ impl<'a> Problem<'a> {
         let choice = |(f, factor): (usize, &f64)| Choice {
             network: network.clone(),
             grown_from: grown_from.clone(),
+            pruned_to,
             factor: *factor,
             starts,
             steps,
@@ -347,6 +367,28 @@ struct Race<'a> {
     part: f64,
 }
 
+/// A network in the second or third round.
+#[derive(Clone, Copy, Debug)]
+struct Entrant<'a> {
+    network: &'a Network,
+    /// What it grows from.
+    narrow: Option<&'a Choice>,
+    /// How many of its coefficients are to be left.
+    pruned_to: Option<usize>,
+    starts: usize,
+}
+
+impl<'a> Entrant<'a> {
+    fn new(network: &'a Network, starts: usize) -> Self {
+        Self {
+            network,
+            narrow: None,
+            pruned_to: None,
+            starts,
+        }
+    }
+}
+
 impl Race<'_> {
     /// Three rounds, and beside the last what grows from the winner under a smaller cap.
     fn run(&self, method: Method, smaller: Option<&Chosen>, stream: Stream) -> Option<Chosen> {
@@ -365,27 +407,48 @@ impl Race<'_> {
         let stream_of = stream.child("second");
         let mut second: Vec<Choice> = Vec::new();
         for candidate in &kept {
-            second.extend(self.again(&candidate.network, None, 1, 1, &[1.0], stream_of));
+            let entrant = Entrant::new(&candidate.network, 1);
+            second.extend(self.again(&entrant, 1, &[1.0], stream_of));
             self.advance(share);
         }
         sort(&mut second);
         second.truncate(rounds.candidates[2]);
-        let grown = smaller.and_then(|smaller| {
-            let network = self.space.widened(&smaller.best.network)?;
-            (network.r() > smaller.best.network.r()).then_some((network, &smaller.best))
+        let grows = smaller.and_then(|smaller| smaller.grows.as_ref());
+        let grown = grows.and_then(|narrow| {
+            let network = self.space.widened(&narrow.network)?;
+            (network.r() > narrow.network.r()).then_some((network, narrow))
         });
-        let share = part / (second.len() + usize::from(grown.is_some())) as f64;
-        let mut third = Vec::new();
-        let entrants = second.iter().map(|c| (&c.network, None));
-        let grown = grown
-            .iter()
-            .map(|(network, narrow)| (network, Some(*narrow)));
-        for (network, narrow) in entrants.chain(grown) {
-            let stream = stream.child(if narrow.is_some() { "grown" } else { "third" });
-            third.extend(self.again(network, narrow, rounds.starts, 2, &FACTORS, stream));
+        let mut donors: Vec<Network> = Vec::new();
+        for choice in second.iter().take(DONORS) {
+            let donor = self.space.donor(&choice.network);
+            donors.extend(donor.filter(|donor| !donors.contains(donor)));
+        }
+        let mut entrants: Vec<(&str, Entrant<'_>)> = Vec::new();
+        let third = |network| ("third", Entrant::new(network, rounds.starts));
+        entrants.extend(second.iter().map(|c| third(&c.network)));
+        entrants.extend(grown.iter().map(|(network, narrow)| {
+            let narrow = Some(*narrow);
+            let entrant = Entrant::new(network, rounds.starts);
+            ("grown", Entrant { narrow, ..entrant })
+        }));
+        entrants.extend(donors.iter().map(|donor| {
+            let pruned_to = Some(self.space.cap);
+            let entrant = Entrant::new(donor, rounds.sparse_starts);
+            (
+                "sparse",
+                Entrant {
+                    pruned_to,
+                    ..entrant
+                },
+            )
+        }));
+        let share = part / entrants.len() as f64;
+        let mut last = Vec::new();
+        for (name, entrant) in &entrants {
+            last.extend(self.again(entrant, 2, &FACTORS, stream.child(name)));
             self.advance(share);
         }
-        Chosen::of(third, stream)
+        Chosen::of(last, stream)
     }
 
     fn advance(&self, part: f64) {
@@ -394,21 +457,20 @@ impl Race<'_> {
 
     fn again(
         &self,
-        network: &Network,
-        narrow: Option<&Choice>,
-        starts: usize,
+        entrant: &Entrant<'_>,
         round: usize,
         factors: &[f64],
         stream: Stream,
     ) -> Vec<Choice> {
         let job = Job {
-            view: &self.problem.view(network.d()),
-            network,
-            starts,
+            view: &self.problem.view(entrant.network.d()),
+            network: entrant.network,
+            pruned_to: entrant.pruned_to,
+            starts: entrant.starts,
             steps: STEPS[round],
             factors,
         };
-        self.problem.cross_validate(&job, narrow, stream)
+        self.problem.cross_validate(&job, entrant.narrow, stream)
     }
 
     /// The first round, the best first: candidates at random, then neighbours of the best of them.

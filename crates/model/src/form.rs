@@ -12,7 +12,7 @@
 //! function need not be stored either.
 //!
 //! A network in one of these forms may also read some of its inputs only ([`Network::reading`]): which ones is a choice, like a shape,
-//! and costs no number.
+//! and costs no number. In the same way some of its numbers may be zeros ([`Network::with_zeros`]).
 //!
 //! [`Form::Carried`] is a subset of them: the inputs stay as they are and the block writes into extra channels alone, the
 //! first of which are the outputs' own. [`Form::Affine`] has no block at all.
@@ -179,10 +179,15 @@ impl Network {
         let Some(sizes) = Reduced::of(self) else {
             return (0..layout.len()).map(Slot::Free).collect();
         };
-        let own = self.layout();
+        let own = self.dense().layout();
+        let zeros = self.zeros();
         let free = |name: &str, row: usize, col: usize| {
             let view = own.get(name).expect("a tensor of the form");
-            Slot::Free(view.offset + row * view.cols + col)
+            let place = view.offset + row * view.cols + col;
+            match zeros.binary_search(&place) {
+                Ok(_) => Slot::Fixed(0.0),
+                Err(before) => Slot::Free(place - before),
+            }
         };
         // An input's place among those that are read.
         let place_of = |input: usize| match self.inputs() {

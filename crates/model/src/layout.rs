@@ -4,6 +4,9 @@ use crate::form::Reduced;
 use crate::network::{Architecture, Network};
 use std::ops::Range;
 
+/// The tensor that holds the numbers of a network of which some are zeros.
+const VALUES: &str = "values";
+
 /// What a tensor is, as far as its start and its learning rate are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -81,7 +84,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a network: input function, blocks, output function.
+    /// The layout of a network: input function, blocks, output function; one vector if some of its numbers are zeros.
     pub fn new(network: &Network) -> Self {
         Self {
             views: views(network).collect(),
@@ -125,9 +128,14 @@ pub(crate) fn views(network: &Network) -> impl Iterator<Item = View> + '_ {
             (partition.len() + crate::network::CONSTANT_TOKENS) * q
         }
     };
+    let sparse = !network.zeros().is_empty();
     let reduced = Reduced::of(network);
     let mut offset = 0;
     let (first, last) = match reduced {
+        _ if sparse => {
+            let count = network.dense().count() - network.zeros().len();
+            (vec![vector(VALUES, count, count, Role::Weight)], Vec::new())
+        }
         Some(sizes) => (reduced_input(sizes), reduced_output(sizes)),
         None => (
             input(network),
@@ -138,6 +146,7 @@ pub(crate) fn views(network: &Network) -> impl Iterator<Item = View> + '_ {
         Some(sizes) => reduced_block(network, sizes, i),
         None => block(network, i),
     };
+    let blocks = if sparse { 0 } else { blocks };
     first
         .into_iter()
         .chain((0..blocks).flat_map(block))

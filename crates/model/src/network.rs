@@ -150,6 +150,7 @@ pub struct Network {
     activation: Activation,
     form: Form,
     inputs: Option<Vec<usize>>,
+    zeros: Option<Vec<usize>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -167,6 +168,8 @@ struct Unchecked {
     form: Form,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     inputs: Option<Vec<usize>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    zeros: Option<Vec<usize>>,
 }
 
 /// What is wrong with the dimensions of a network.
@@ -215,6 +218,14 @@ pub enum ShapeError {
     Inputs {
         /// The number of inputs.
         d: usize,
+    },
+    /// Zeros that are not some of a network's numbers.
+    #[error(
+        "the zeros of a network must be in ascending order and fewer than its {count} numbers, and its form not the paper's"
+    )]
+    Zeros {
+        /// Numbers of the network.
+        count: usize,
     },
     /// An activation or a form that only residual FFNs have.
     #[error("{name} is for the residual FFN: a Transformer has ReLU units and the paper's form")]
@@ -297,6 +308,7 @@ impl Network {
             activation: Activation::Relu,
             form: Form::Paper,
             inputs: None,
+            zeros: None,
         };
         let count = network.wide_count();
         if count > LARGEST as u128 {
@@ -372,7 +384,33 @@ impl Network {
         self.inputs.as_ref().map_or(self.d, Vec::len)
     }
 
-    /// The same architecture, dimensions, activation, form and inputs with another width and tying.
+    /// The same network with zeros at these places of its layout, ascending: such numbers are neither stored nor counted. Which ones
+    /// is a choice, like the inputs.
+    pub fn with_zeros(self, zeros: Vec<usize>) -> Result<Self, ShapeError> {
+        let count = self.dense().count();
+        let ascending = zeros.windows(2).all(|pair| pair[0] < pair[1]);
+        let inside = zeros.last().is_none_or(|last| *last < count) && zeros.len() < count;
+        if !ascending || !inside || self.form == Form::Paper {
+            return Err(ShapeError::Zeros { count });
+        }
+        let zeros = (!zeros.is_empty()).then_some(zeros);
+        Ok(Self { zeros, ..self })
+    }
+
+    /// The places of the layout of [`Network::dense`] that are zero and not stored.
+    pub fn zeros(&self) -> &[usize] {
+        self.zeros.as_deref().unwrap_or_default()
+    }
+
+    /// The same network with all numbers of its form.
+    pub fn dense(&self) -> Self {
+        Self {
+            zeros: None,
+            ..self.clone()
+        }
+    }
+
+    /// The same architecture, dimensions, activation, form and inputs with another width and tying, and no zeros.
     pub fn resized(&self, r: usize, tying: Tying) -> Result<Self, ShapeError> {
         let architecture = self.architecture.clone();
         // Only an affine function has no hidden units; its form checks the rest.
@@ -472,12 +510,13 @@ impl fmt::Display for Network {
             }
             _ => String::new(),
         };
+        let sparse = if self.zeros.is_some() { ", sparse" } else { "" };
         if self.form == Form::Affine {
             let rank = match q {
                 _ if q == self.inputs_read() => String::new(),
                 _ => format!(" of rank {q}"),
             };
-            return write!(f, "linear{rank}{inputs}, {count} parameters");
+            return write!(f, "linear{rank}{inputs}{sparse}, {count} parameters");
         }
         let units = match self.activation {
             Activation::Relu => String::new(),
@@ -485,7 +524,7 @@ impl fmt::Display for Network {
         };
         write!(
             f,
-            "{method}{kind} (q = {q}, r = {r}, T = {t}{units}{inputs}), {count} parameters"
+            "{method}{kind} (q = {q}, r = {r}, T = {t}{units}{inputs}{sparse}), {count} parameters"
         )
     }
 }
@@ -506,8 +545,12 @@ impl TryFrom<Unchecked> for Network {
                 .with_activation(u.activation)?
                 .with_form(u.form)?
         };
-        match u.inputs {
-            Some(inputs) => network.reading(u.d, inputs),
+        let network = match u.inputs {
+            Some(inputs) => network.reading(u.d, inputs)?,
+            None => network,
+        };
+        match u.zeros {
+            Some(zeros) => network.with_zeros(zeros),
             None => Ok(network),
         }
     }
@@ -525,6 +568,7 @@ impl From<Network> for Unchecked {
             activation: n.activation,
             form: n.form,
             inputs: n.inputs,
+            zeros: n.zeros,
         }
     }
 }

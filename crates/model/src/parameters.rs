@@ -105,6 +105,20 @@ impl Parameters {
         }
     }
 
+    /// The same network with its zeros written out.
+    pub fn dense(&self) -> Self {
+        let network = self.network.dense();
+        let zeros = self.network.zeros();
+        let mut values = Vec::with_capacity(network.count());
+        let mut stored = self.values.iter();
+        for place in 0..network.count() {
+            let zero = zeros.binary_search(&place).is_ok();
+            let value = if zero { None } else { stored.next() };
+            values.push(value.copied().unwrap_or(0.0));
+        }
+        Self { network, values }
+    }
+
     /// The flat vector itself.
     pub fn into_values(self) -> Vec<f32> {
         self.values
@@ -114,6 +128,9 @@ impl Parameters {
     /// coefficients (larger counts included), the first `t` blocks of Untied, or Single itself. In
     /// other forms than the paper's, the last block's bias is part of the output's, rounded to 32 bits.
     pub fn after(&self, t: usize) -> Result<Self, IterationsError> {
+        if !self.network.zeros().is_empty() {
+            return self.dense().after(t);
+        }
         let old = &self.network;
         let blocks = old.tying().blocks();
         let tying = match old.tying() {

@@ -441,7 +441,7 @@ impl Prepared {
             method,
             network: match ask.paper {
                 true => choice.network.to_paper(),
-                false => choice.network.clone(),
+                false => choice.fitted(),
             },
             factor: choice.factor,
             starts: choice.starts,

@@ -12,15 +12,24 @@ fn tyings() -> impl Strategy<Value = Tying> {
     ]
 }
 
-/// Any network in a form other than the paper's, some of which read every second input, the last one first.
+/// Any network in a form other than the paper's, some of which read every second input, the last one first, and some of which
+/// have zeros.
 fn networks() -> impl Strategy<Value = Network> {
-    (all_reading(), prop::bool::ANY).prop_map(|(network, skip)| {
+    let choices = (prop::bool::ANY, prop::option::of(2usize..5));
+    (all_reading(), choices).prop_map(|(network, (skip, every))| {
         let read = network.d();
-        match skip {
+        let network = match skip {
             true => network
                 .reading(2 * read, (0..read).rev().map(|i| 2 * i).collect())
                 .unwrap(),
             false => network,
+        };
+        let count = network.count();
+        match every {
+            Some(every) => network
+                .with_zeros((1..count).step_by(every).collect())
+                .unwrap(),
+            None => network,
         }
     })
 }
@@ -75,6 +84,27 @@ proptest! {
         let text = serde_json::to_string(&network).unwrap();
         prop_assert_eq!(serde_json::from_str::<Network>(&text).unwrap(), network);
     }
+}
+
+#[test]
+fn zeros_are_not_counted() {
+    let network = Network::affine(4, 1, 4).unwrap();
+    let sparse = network.clone().with_zeros(vec![0, 2]).unwrap();
+    assert_eq!(sparse.count(), 3);
+    assert_eq!(sparse.to_string(), "linear, sparse, 3 parameters");
+    let p = Parameters::new(sparse.clone(), vec![2.0, 3.0, 4.0]).unwrap();
+    assert_eq!(p.dense().values(), [0.0, 2.0, 0.0, 3.0, 4.0]);
+    assert_eq!(forward(&p, &[1.0, 10.0, 100.0, 1000.0]), [3024.0]);
+    assert_eq!(sparse.dense(), network);
+    for wrong in [vec![2, 0], vec![1, 1], vec![5], vec![0, 1, 2, 3, 4]] {
+        let refused = network.clone().with_zeros(wrong);
+        assert_eq!(refused, Err(ShapeError::Zeros { count: 5 }));
+    }
+    let paper = Network::ffn(2, 1, 2, 1, Tying::Single).unwrap();
+    assert!(matches!(
+        paper.with_zeros(vec![0]),
+        Err(ShapeError::Zeros { .. })
+    ));
 }
 
 #[test]
