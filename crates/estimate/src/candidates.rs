@@ -14,7 +14,7 @@ const PARTS: [f64; 5] = [0.7, 0.5, 0.3, 0.2, 0.1];
 /// How many times as many numbers a network has before some of them become zeros.
 const DONOR: usize = 2;
 /// Affine functions that are cross-validated at most.
-const LINEAR: usize = 16;
+const LINEAR: usize = 5;
 
 /// A network that reads the most important inputs.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
 
 /// Standard errors by which the held-out loss of a network must be below that of the affine function to be preferred.
-pub(crate) const PREFERRED: f64 = 1.5;
+pub(crate) const PREFERRED: f64 = 2.0;
 /// Standard errors by which the held-out loss under a larger cap must be below that under a smaller one to be preferred.
 const RISEN: f64 = 0.5;
 

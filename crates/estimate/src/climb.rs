@@ -38,7 +38,7 @@ pub(crate) struct Climb<'a> {
 
 impl<'a> Climb<'a> {
     pub(crate) fn new(objective: &'a Objective<'a>, theta: Vec<f64>, prior: Prior) -> Self {
-        let curvature = curvature(objective, &theta, &prior);
+        let curvature = objective.curvature(&theta, prior.zeros());
         Self {
             objective,
             theta,
@@ -95,7 +95,6 @@ impl<'a> Climb<'a> {
 
     /// One step downhill, with as much damping as it takes; whether there was one.
     fn step(&mut self) -> bool {
-        let p = self.theta.len();
         let penalty = self.prior.penalty(self.multiplier / self.prior.beta);
         let Curvature {
             loss,
@@ -105,8 +104,12 @@ impl<'a> Climb<'a> {
         let value = loss + penalty.of(&self.theta);
         let mut gradient = gradient.clone();
         penalty.add_gradient(&self.theta, &mut gradient);
-        let mut damped = matrix.clone();
-        penalty.add_matrix(&mut damped);
+        let mut full = matrix.clone();
+        penalty.add_matrix(&mut full);
+        let kept = self.prior.kept();
+        let gradient: Vec<f64> = kept.iter().map(|i| gradient[*i]).collect();
+        let mut damped = among(&full, &kept);
+        let p = kept.len();
         let mean = (0..p).map(|i| damped[i * p + i]).sum::<f64>() / p as f64;
         if !mean.is_finite() {
             return false;
@@ -123,7 +126,8 @@ impl<'a> Climb<'a> {
             if cholesky.factor(&damped, 0.0) {
                 let mut step: Vec<f64> = gradient.iter().map(|g| -g).collect();
                 cholesky.solve(&mut step);
-                let theta: Vec<f64> = self.theta.iter().zip(&step).map(|(t, s)| t + s).collect();
+                let mut theta = self.theta.clone();
+                (0..p).for_each(|i| theta[kept[i]] += step[i]);
                 let new = self.objective.loss(&theta) + penalty.of(&theta);
                 let expected = 0.5
                     * (0..p)
@@ -135,7 +139,7 @@ impl<'a> Climb<'a> {
                     self.damping = (self.damping * (1.0 - cube).max(1.0 / 3.0)).max(1e-10);
                     self.growth = 2.0;
                     self.theta = theta;
-                    self.curvature = curvature(self.objective, &self.theta, &self.prior);
+                    self.curvature = self.objective.curvature(&self.theta, self.prior.zeros());
                     return true;
                 }
                 if expected <= 1e-14 * value.abs() {
@@ -150,13 +154,14 @@ impl<'a> Climb<'a> {
         false
     }
 
-    /// A factor of `A`.
+    /// A factor of `A`, among the coefficients that are not zero for good.
     fn factor(&self) -> Option<Cholesky> {
         let mut a = self.curvature.matrix.clone();
         a.iter_mut().for_each(|v| *v *= self.prior.beta);
         self.prior.penalty(1.0).add_matrix(&mut a);
-        let mut cholesky = Cholesky::new(self.theta.len(), self.objective.level());
-        cholesky.factor(&a, 0.0).then_some(cholesky)
+        let kept = self.prior.kept();
+        let mut cholesky = Cholesky::new(kept.len(), self.objective.level());
+        cholesky.factor(&among(&a, &kept), 0.0).then_some(cholesky)
     }
 
     /// Makes the coefficients that the rows need least zero for good, so that at most `count` are left.
@@ -170,20 +175,22 @@ impl<'a> Climb<'a> {
         let Some(variances) = self.variances() else {
             return;
         };
-        let can = (0..self.theta.len()).filter(|i| self.prior.can_be_zero(*i));
+        let kept = self.prior.kept();
+        let pairs = kept.iter().zip(variances);
+        let can = pairs.filter(|(i, _)| self.prior.can_be_zero(**i));
         let mut needed: Vec<(f64, usize)> = can
-            .map(|i| (self.theta[i] * self.theta[i] / variances[i], i))
+            .map(|(i, variance)| (self.theta[*i] * self.theta[*i] / variance, *i))
             .collect();
         needed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let dropped = self.prior.count().saturating_sub(count);
+        let dropped = kept.len().saturating_sub(count);
         for (_, i) in needed.into_iter().take(dropped) {
             self.theta[i] = 0.0;
             self.prior.make_zero(i);
         }
-        self.curvature = curvature(self.objective, &self.theta, &self.prior);
+        self.curvature = self.objective.curvature(&self.theta, self.prior.zeros());
     }
 
-    /// The posterior variance of each coefficient, by Laplace's approximation.
+    /// The posterior variance of each coefficient that is not zero for good, by Laplace's approximation.
     pub(crate) fn variances(&self) -> Option<Vec<f64>> {
         Some(self.factor()?.inverse_diagonal().0)
     }
@@ -237,20 +244,14 @@ impl<'a> Climb<'a> {
     }
 }
 
-/// The curvature in the coefficients that are not zero for good.
-fn curvature(objective: &Objective<'_>, theta: &[f64], prior: &Prior) -> Curvature {
-    let mut curvature = objective.curvature(theta);
-    let p = theta.len();
-    for (i, _) in prior.zeros().iter().enumerate().filter(|(_, zero)| **zero) {
-        curvature.gradient[i] = 0.0;
-        curvature.matrix[i * p..][..p].fill(0.0);
-        curvature.matrix[i..]
-            .iter_mut()
-            .step_by(p)
-            .take(p)
-            .for_each(|v| *v = 0.0);
-    }
-    curvature
+/// The rows and columns of a matrix that belong to these places.
+fn among(matrix: &[f64], places: &[usize]) -> Vec<f64> {
+    let p = matrix.len().isqrt();
+    let row = |i: &usize| {
+        let row = &matrix[i * p..][..p];
+        places.iter().map(move |j| row[*j])
+    };
+    places.iter().flat_map(row).collect()
 }
 
 /// A random start: incoming weights of the given size, small outgoing ones.

@@ -17,6 +17,38 @@ pub(crate) struct Curvature {
     pub(crate) matrix: Vec<f64>,
 }
 
+impl Curvature {
+    /// The same among `p` coefficients, of which these are the places.
+    fn spread(self, places: &[usize], p: usize) -> Self {
+        let kept = places.len();
+        if kept == p {
+            return self;
+        }
+        let (mut gradient, mut matrix) = (vec![0.0; p], vec![0.0; p * p]);
+        for (i, place) in places.iter().enumerate() {
+            gradient[*place] = self.gradient[i];
+            for (j, other) in places.iter().enumerate() {
+                matrix[place * p + other] = self.matrix[i * kept + j];
+            }
+        }
+        Self {
+            loss: self.loss,
+            gradient,
+            matrix,
+        }
+    }
+
+    /// Zero in some coefficients.
+    fn without(&mut self, zeros: &[bool]) {
+        let p = zeros.len();
+        for i in (0..p).filter(|i| zeros[*i]) {
+            self.gradient[i] = 0.0;
+            self.matrix[i * p..][..p].fill(0.0);
+            (0..p).for_each(|j| self.matrix[j * p + i] = 0.0);
+        }
+    }
+}
+
 /// A network and rows, at the machine's fastest level: the level changes no bit.
 #[derive(Debug)]
 pub(crate) struct Objective<'a> {
@@ -46,20 +78,32 @@ impl<'a> Objective<'a> {
         })
     }
 
-    /// Loss, gradient and matrix.
-    pub(crate) fn curvature(&self, theta: &[f64]) -> Curvature {
+    /// Loss, gradient and matrix, both zero in the coefficients that are zero for good.
+    pub(crate) fn curvature(&self, theta: &[f64], zeros: &[bool]) -> Curvature {
         let wide = self.level.name() == "avx512";
-        if wide {
-            self.level.run(Squares::<4> {
-                objective: self,
-                theta,
-            })
-        } else {
-            self.level.run(Squares::<2> {
-                objective: self,
-                theta,
-            })
+        let objective = self;
+        if self.tape.is_affine() && self.rows.factors() > 1 {
+            let mut curvature = match wide {
+                true => self.level.run(Scores::<4> { objective, theta }),
+                false => self.level.run(Scores::<2> { objective, theta }),
+            };
+            curvature.without(zeros);
+            return curvature;
         }
+        let kept: Vec<usize> = (0..theta.len()).filter(|i| !zeros[*i]).collect();
+        let squares = match wide {
+            true => self.level.run(Squares::<4> {
+                objective,
+                theta,
+                kept: &kept,
+            }),
+            false => self.level.run(Squares::<2> {
+                objective,
+                theta,
+                kept: &kept,
+            }),
+        };
+        squares.spread(&kept, theta.len())
     }
 
     /// The outputs of all rows, row-major and clipped, and the loss of each.
@@ -130,6 +174,8 @@ impl Kernel for Outputs<'_, '_> {
 struct Squares<'a, 'b, const K: usize> {
     objective: &'a Objective<'b>,
     theta: &'a [f64],
+    /// The coefficients that matter.
+    kept: &'a [usize],
 }
 
 impl<const K: usize> Kernel for Squares<'_, '_, K> {
@@ -138,7 +184,7 @@ impl<const K: usize> Kernel for Squares<'_, '_, K> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> Curvature {
         let Objective { tape, rows, .. } = self.objective;
-        let (p, c, m) = (tape.len(), tape.outputs(), rows.factors());
+        let (p, c, m) = (self.kept.len(), tape.outputs(), rows.factors());
         // The residuals are one more column of the factors; their products with the others are the gradient.
         let lines = p + 1;
         // Groups of equal size: the sum over lanes at the end of each costs as much as twenty octets.
@@ -146,8 +192,11 @@ impl<const K: usize> Kernel for Squares<'_, '_, K> {
         let octets_at_once = rows.octets().div_ceil(groups).max(1);
         // Odd, so that the lines of a column do not fall on the same few sets of a cache.
         let stride = (octets_at_once * m) | 1;
-        let blocks = lines.div_ceil(LINES);
-        let mut factors = vec![[Octet::ZERO; LINES]; blocks * stride];
+        // What belongs to other coefficients goes to a last line that nobody reads.
+        let mut line = vec![lines; tape.len()];
+        (0..p).for_each(|i| line[self.kept[i]] = i);
+        let (blocks, all_blocks) = (lines.div_ceil(LINES), (lines + 1).div_ceil(LINES));
+        let mut factors = vec![[Octet::ZERO; LINES]; all_blocks * stride];
         let mut squares = vec![0.0; lines * lines];
         let mut trace = Trace::default();
         let mut seeds = vec![Octet::ZERO; m * c];
@@ -168,9 +217,10 @@ impl<const K: usize> Kernel for Squares<'_, '_, K> {
                         lines: &mut factors,
                         stride,
                         at,
+                        line: &line,
                     };
                     tape.backward(self.theta, x, &mut trace, seed, &mut to);
-                    *to.at(p) = residuals[k];
+                    factors[p / LINES * stride + at][p % LINES] = residuals[k];
                 }
             }
             let used = count * m;
@@ -196,6 +246,101 @@ impl<const K: usize> Kernel for Squares<'_, '_, K> {
         Curvature {
             loss: loss.sum(),
             gradient,
+            matrix,
+        }
+    }
+}
+
+/// An affine function of all inputs and scores of several classes: the matrix has a block `sum_i I_ab,i x_i x_i^T` for each pair of
+/// classes, with the input 1 for the bias.
+struct Scores<'a, 'b, const K: usize> {
+    objective: &'a Objective<'b>,
+    theta: &'a [f64],
+}
+
+impl<const K: usize> Kernel for Scores<'_, '_, K> {
+    type Output = Curvature;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> Curvature {
+        let Objective { tape, rows, .. } = self.objective;
+        let (p, c, m, d) = (tape.len(), tape.outputs(), rows.factors(), rows.d);
+        let octets = rows.octets();
+        // Lines of the inputs, the input 1, and the products of the inputs with the information of a pair of classes.
+        let lines = d + 1;
+        let blocks = lines.div_ceil(LINES);
+        let stride = octets | 1;
+        let mut inputs = vec![[Octet::ZERO; LINES]; blocks * stride];
+        let mut weighed = inputs.clone();
+        let one = Octet::splat(1.0);
+        let place = |class: usize, k: usize| if k < d { class * d + k } else { m * d + class };
+        let (mut trace, mut loss) = (Trace::default(), Octet::ZERO);
+        let mut seeds = vec![Octet::ZERO; m * c];
+        let mut residuals = vec![Octet::ZERO; m];
+        let mut information = vec![Octet::ZERO; m * m * octets];
+        let mut sums = vec![Octet::ZERO; p];
+        for octet in 0..octets {
+            let x = rows.x(octet);
+            tape.forward(self.theta, x, &mut trace);
+            loss += rows.loss(octet, &trace.out);
+            rows.factor(octet, &trace.out, &mut seeds, &mut residuals);
+            for a in 0..m {
+                let mut slope = Octet::ZERO;
+                for k in 0..m {
+                    slope = residuals[k].fma(seeds[k * c + a], slope);
+                }
+                for b in a..m {
+                    let mut sum = Octet::ZERO;
+                    for k in 0..m {
+                        sum = seeds[k * c + a].fma(seeds[k * c + b], sum);
+                    }
+                    information[(a * m + b) * octets + octet] = sum;
+                }
+                for k in 0..lines {
+                    let x = if k < d { x[k] } else { one };
+                    inputs[k / LINES * stride + octet][k % LINES] = x;
+                    let to = &mut sums[place(a, k)];
+                    *to = slope.fma(x, *to);
+                }
+            }
+        }
+        let mut matrix = vec![0.0; p * p];
+        let mut squares = vec![0.0; lines * lines];
+        for a in 0..m {
+            for b in a..m {
+                for octet in 0..octets {
+                    let weight = information[(a * m + b) * octets + octet];
+                    for block in 0..blocks {
+                        let from = inputs[block * stride + octet];
+                        weighed[block * stride + octet] = from.map(|x| x * weight);
+                    }
+                }
+                squares.fill(0.0);
+                for first in 0..blocks {
+                    let left = &weighed[first * stride..][..octets];
+                    for second in first..blocks {
+                        let right = &inputs[second * stride..][..octets];
+                        for i in (0..LINES).step_by(K) {
+                            for j in (0..LINES).step_by(K) {
+                                let to = (first * LINES + i, second * LINES + j);
+                                tile::<K>(left, right, (i, j), to, lines, &mut squares);
+                            }
+                        }
+                    }
+                }
+                for k in 0..lines {
+                    for l in k..lines {
+                        for (k, l) in [(k, l), (l, k)] {
+                            let (i, j) = (place(a, k), place(b, l));
+                            matrix[i.min(j) * p + i.max(j)] = squares[k.min(l) * lines + k.max(l)];
+                        }
+                    }
+                }
+            }
+        }
+        Curvature {
+            loss: loss.sum(),
+            gradient: sums.iter().map(|sum| sum.sum()).collect(),
             matrix,
         }
     }

@@ -100,8 +100,12 @@ impl Fit {
         let tape = Tape::new(network);
         let objective = Objective::new(&tape, rows);
         let mut climb = Climb::new(&objective, self.theta.clone(), self.prior.clone());
-        while climb.prior.count() > count && !stop() {
-            let left = climb.prior.count() as f64 * (1.0 - PRUNED);
+        loop {
+            let now = climb.prior.kept().len();
+            if now <= count || stop() {
+                break;
+            }
+            let left = now as f64 * (1.0 - PRUNED);
             climb.prune(count.max(left as usize));
             climb.run(PRUNED_STEPS, Some(LOOK), stop);
         }

@@ -89,12 +89,9 @@ impl Prior {
             Some(g) => factor * self.alpha[*g],
             None => FREE_PRECISION,
         };
-        let precisions = self.group.iter().map(of).zip(&self.zeros);
-        // Of a zero no row says anything: any precision keeps the matrix regular.
-        let precision = precisions.map(|(precision, zero)| if *zero { 1.0 } else { precision });
         Penalty {
             prior: self,
-            precision: precision.collect(),
+            precision: self.group.iter().map(of).collect(),
         }
     }
 
@@ -103,14 +100,14 @@ impl Prior {
         &self.zeros
     }
 
-    /// Coefficients that are not.
-    pub(crate) fn count(&self) -> usize {
-        self.zeros.iter().filter(|zero| !**zero).count()
+    /// The places of those that are not.
+    pub(crate) fn kept(&self) -> Vec<usize> {
+        (0..self.zeros.len()).filter(|i| !self.zeros[*i]).collect()
     }
 
     /// Whether a coefficient may become zero: all but the output's bias.
     pub(crate) fn can_be_zero(&self, i: usize) -> bool {
-        self.group[i].is_some() && !self.zeros[i]
+        self.group[i].is_some()
     }
 
     /// Makes a coefficient zero for good.
@@ -138,15 +135,19 @@ impl Prior {
         self.sums(|i| theta[i] * theta[i], |set| sum(set) * sum(set))
     }
 
-    /// `tr (A^-1 Q)` of each group, from a factor of `A` and the diagonal of its inverse.
+    /// `tr (A^-1 Q)` of each group, from a factor of `A` and the diagonal of its inverse, both among the coefficients that are not zero
+    /// for good.
     pub(crate) fn traces(&self, factor: &Cholesky, inverse: &[f64]) -> Vec<f64> {
+        let kept = self.kept();
+        let mut place = vec![0; self.zeros.len()];
+        (0..kept.len()).for_each(|at| place[kept[at]] = at);
         let of_set = |set: &[usize]| {
-            let mut solution = vec![0.0; inverse.len()];
-            set.iter().for_each(|i| solution[*i] = 1.0);
+            let mut solution = vec![0.0; kept.len()];
+            set.iter().for_each(|i| solution[place[*i]] = 1.0);
             factor.solve(&mut solution);
-            set.iter().map(|i| solution[*i]).sum()
+            set.iter().map(|i| solution[place[*i]]).sum()
         };
-        self.sums(|i| inverse[i], of_set)
+        self.sums(|i| inverse[place[i]], of_set)
     }
 
     /// For each group the sum over its coefficients, less the sum over classes divided by their number.

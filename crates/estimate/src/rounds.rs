@@ -5,21 +5,23 @@ use crate::tape::Tape;
 use loopfit_model::Network;
 
 /// Parts of a method's work that go to the three rounds and to networks with zeros; the rest is for the last fits.
-const SHARES: [f64; 4] = [0.3, 0.12, 0.28, 0.2];
+const SHARES: [f64; 4] = [0.25, 0.1, 0.27, 0.3];
 /// Steps of a fit in each round.
 pub(crate) const STEPS: [usize; 3] = [25, 50, 80];
 /// Steps with each factor on the penalties.
-pub(crate) const FACTOR_STEPS: usize = 20;
+pub(crate) const FACTOR_STEPS: usize = 10;
 /// Rows of the first round: as few as still tell candidates apart, and as many as it needs.
 const SCREENED_ROWS: [usize; 2] = [400, 1600];
 /// Rows below which the first round looks at all folds: two of them say too little.
 const ALL_FOLDS_BELOW: usize = 600;
 /// Candidates of a method in the first round.
-const SCREENED: [usize; 2] = [16, 72];
+const SCREENED: [usize; 2] = [8, 72];
 /// Candidates of a method in the second and third round.
-const KEPT: [[usize; 2]; 2] = [[3, 8], [1, 3]];
+const KEPT: [[usize; 2]; 2] = [[2, 8], [1, 3]];
 /// Starts of each fit in the third round.
 const STARTS: [usize; 2] = [1, 8];
+/// Networks with zeros, if there is work for them.
+const SPARSE: usize = 2;
 /// Starts of networks with zeros, whose fits begin with twice as many numbers and cost several times as much.
 const SPARSE_STARTS: [usize; 2] = [1, 3];
 /// How many times as much.
@@ -44,7 +46,9 @@ pub(crate) struct Rounds {
     pub(crate) candidates: [usize; 3],
     /// Starts of each fit in the third round and of the last fit.
     pub(crate) starts: usize,
-    /// Starts of networks with zeros.
+    /// Networks with zeros.
+    pub(crate) sparse: usize,
+    /// Starts of each.
     pub(crate) sparse_starts: usize,
 }
 
@@ -62,11 +66,6 @@ impl Rounds {
             candidates.iter().map(|c| work(&c.network)).sum::<f64>() / count
         };
         let (per_row, per_step) = (mean(&|w| row_work(w, factors)), mean(&solve_work));
-        let screen_folds = if n < ALL_FOLDS_BELOW {
-            folds.min(5)
-        } else {
-            folds.min(2)
-        };
         let within =
             |value: f64, [least, most]: [usize; 2]| (value as usize).clamp(least, most.max(least));
         // Rows first, then candidates.
@@ -74,6 +73,10 @@ impl Rounds {
             share * work / (steps as f64 * (per_row * rows as f64 + per_step))
         };
         let most = candidates.len().min(SCREENED[1]);
+        // All folds of few rows, if there is work for them.
+        let few = n < ALL_FOLDS_BELOW;
+        let affordable = fits(SHARES[0], STEPS[0] * folds, n) >= most as f64 / 2.0;
+        let screen_folds = folds.min(if few && affordable { 5 } else { 2 });
         let screen = |rows: usize| fits(SHARES[0], STEPS[0] * screen_folds, rows);
         let enough = |rows: &usize| screen(*rows) >= most as f64;
         let sizes =
@@ -85,8 +88,10 @@ impl Rounds {
         let third = within(third_fits / 2.0, KEPT[1]).min(second);
         let starts = within(third_fits / third as f64, STARTS);
         let sparse_fits = fits(SPARSE_COST.recip() * SHARES[3], STEPS[2] * folds, n);
+        let sparse = sparse_fits.min(SPARSE as f64) as usize;
         Self {
-            sparse_starts: within(sparse_fits / 2.0, SPARSE_STARTS),
+            sparse,
+            sparse_starts: within(sparse_fits / sparse.max(1) as f64, SPARSE_STARTS),
             rows,
             folds: screen_folds,
             candidates: [screened, second, third],

@@ -149,10 +149,10 @@ impl Rows {
         &self.x[octet * self.d..][..self.d]
     }
 
-    /// Squares or factors of the information that a row has: one, or one for each class.
+    /// Squares or factors of the information that a row has: one, or one for each class but the last, whose score is zero.
     pub(crate) fn factors(&self) -> usize {
         match self.kind {
-            Kind::Multiclass => self.outputs,
+            Kind::Multiclass => self.outputs - 1,
             _ => 1,
         }
     }
@@ -194,8 +194,9 @@ impl Rows {
     ///
     /// # Formula
     /// Gaussian `R = 1`, residual `f - y`. Laplace, by its quadratic majorant: `R = |f - y|^{-1/2}`. Bernoulli
-    /// `R = {p (1 - p)}^{1/2}`. Multiclass: `R_k = p_k^{1/2} (e_k - p)`, whose only residual is `-p_y^{-1/2}` at
-    /// `k = y`.
+    /// `R = {p (1 - p)}^{1/2}`. Multiclass: the information of all scores but the last is `diag(p) - p p^T = L D L^T` with
+    /// `s_k = sum_{j > k} p_j`, `D_k = p_k s_k / s_{k-1}` and `L_jk = -p_j / s_k` below the diagonal, so `R = L D^{1/2}`, and
+    /// the residuals solve `R residuals = p - e_y`.
     #[inline(always)]
     pub(crate) fn factor(
         &self,
@@ -230,43 +231,47 @@ impl Rows {
             }
             Kind::Multiclass => {
                 let c = self.outputs;
-                // Probabilities go where the diagonal of the seeds will be.
                 let mut largest = f[0];
                 for v in &f[1..c] {
                     for lane in 0..OCTET {
                         largest.0[lane] = largest.0[lane].max(v.0[lane]);
                     }
                 }
-                let mut sum = Octet::ZERO;
-                for k in 0..c {
-                    let e = (f[k] - largest).exp();
-                    seeds[k * c + k] = e;
-                    sum += e;
+                // Probabilities wait where the residuals will be, their sums over later classes where the last score's seeds are.
+                let last = (f[c - 1] - largest).exp();
+                let mut sum = last;
+                for k in 0..c - 1 {
+                    residuals[k] = (f[k] - largest).exp();
+                    sum += residuals[k];
                 }
-                for k in 0..c {
-                    for lane in 0..OCTET {
-                        let p = seeds[k * c + k].0[lane] / sum.0[lane];
-                        residuals[k].0[lane] = p.max(SMALLEST_INFORMATION);
-                    }
-                }
-                for k in 0..c {
-                    for j in 0..c {
-                        let own = f64::from(u8::from(j == k));
-                        for lane in 0..OCTET {
-                            let root = residuals[k].0[lane].sqrt() * weight.0[lane];
-                            seeds[k * c + j].0[lane] = root * (own - residuals[j].0[lane]);
+                for lane in 0..OCTET {
+                    let least = |p: f64| (p / sum.0[lane]).max(SMALLEST_INFORMATION);
+                    let mut later = least(last.0[lane]);
+                    for k in (0..c - 1).rev() {
+                        let p = least(residuals[k].0[lane]);
+                        let root = (p * later / (later + p)).sqrt() * weight.0[lane];
+                        residuals[k].0[lane] = p;
+                        for j in 0..c {
+                            seeds[k * c + j].0[lane] = match j {
+                                _ if j == k => root,
+                                _ if j > k && j < c - 1 => -root * residuals[j].0[lane] / later,
+                                _ if j < k => 0.0,
+                                _ => later,
+                            };
                         }
+                        later += p;
                     }
-                }
-                for k in 0..c {
-                    for lane in 0..OCTET {
+                    // Forward substitution; what earlier ones add is p_k times one sum.
+                    let mut added = 0.0;
+                    for k in 0..c - 1 {
                         let p = residuals[k].0[lane];
-                        let chosen = y.0[lane] as usize == k;
-                        residuals[k].0[lane] = if chosen {
-                            -weight.0[lane] / p.sqrt()
-                        } else {
-                            0.0
-                        };
+                        let after = std::mem::take(&mut seeds[k * c + c - 1].0[lane]);
+                        let own = f64::from(u8::from(y.0[lane] as usize == k));
+                        let u = p - own + p * added;
+                        added += u / after;
+                        let root = (p * after / later).sqrt();
+                        residuals[k].0[lane] = weight.0[lane] * u / root;
+                        later = after;
                     }
                 }
             }

@@ -32,8 +32,6 @@ const LINEAR_STEPS: usize = 60;
 const RANDOM: f64 = 0.6;
 /// How many of the best have neighbours.
 const PARENTS: usize = 6;
-/// How many of the second round's best are tried with more numbers, some of which become zeros.
-const DONORS: usize = 2;
 /// Caps that are never lowered for want of rows.
 const LEAST_CAP: usize = 32;
 
@@ -102,7 +100,11 @@ struct View {
 
 /// Affine functions that were cross-validated already.
 #[derive(Debug, Default)]
-struct Lines(Vec<Choice>);
+struct Lines {
+    choices: Vec<Choice>,
+    /// Fits of the one of all inputs, which others are made of by zeros.
+    full: Option<Vec<Fit>>,
+}
 
 /// A network to cross-validate.
 #[derive(Debug)]
@@ -222,23 +224,31 @@ impl<'a> Problem<'a> {
         let all: Vec<(Network, Option<usize>)> = dense.chain(space.sparse_linear()).collect();
         for (network, pruned_to) in all {
             let is_this = |c: &Choice| c.network == network && c.pruned_to == pruned_to;
-            if !lines.0.iter().any(is_this) {
-                let job = Job {
-                    view: &self.view(network.d()),
-                    network: &network,
-                    pruned_to,
-                    steps: LINEAR_STEPS,
-                    factors: &LINEAR_FACTORS,
-                    starts: 1,
-                };
-                lines.0.extend(self.cross_validate(&job, None, stream));
+            if lines.choices.iter().any(is_this) {
+                continue;
+            }
+            let mut job = Job {
+                view: &self.view(network.d()),
+                network: &network,
+                pruned_to: None,
+                steps: LINEAR_STEPS,
+                factors: &LINEAR_FACTORS,
+                starts: 1,
+            };
+            let full = network.d() == self.d && network.q() == self.d;
+            let known = if full { lines.full.take() } else { None };
+            let fits = known.unwrap_or_else(|| self.fits(&job, None, stream));
+            job.pruned_to = pruned_to;
+            lines.choices.extend(self.judge(&job, None, &fits));
+            if full {
+                lines.full = Some(fits);
             }
         }
         let fits = |c: &&Choice| match c.pruned_to {
             Some(count) => count <= space.cap,
             None => space.count(&c.network) <= space.cap,
         };
-        let finalists: Vec<Choice> = lines.0.iter().filter(fits).cloned().collect();
+        let finalists: Vec<Choice> = lines.choices.iter().filter(fits).cloned().collect();
         let full = |c: &&Choice| {
             c.pruned_to.is_none() && c.network.d() == self.d && c.network.q() == self.d
         };
@@ -260,6 +270,35 @@ impl<'a> Problem<'a> {
         narrow: Option<&Choice>,
         stream: Stream,
     ) -> Vec<Choice> {
+        self.judge(job, narrow, &self.fits(job, narrow, stream))
+    }
+
+    /// The best fit to each fold.
+    fn fits(&self, job: &Job<'_>, narrow: Option<&Choice>, stream: Stream) -> Vec<Fit> {
+        let (network, stop) = (job.network, self.watch.stop);
+        let jobs: Vec<(usize, usize)> = (0..self.folds.len())
+            .flat_map(|fold| (0..job.starts).map(move |s| (fold, s)))
+            .collect();
+        let fits: Vec<Fit> = jobs
+            .par_iter()
+            .map(|(fold, s)| {
+                let of = stream.nth(*fold as u64).nth(*s as u64);
+                let rows = &job.view.fitted[*fold];
+                match narrow {
+                    Some(narrow) => {
+                        let from = &narrow.fits[*fold];
+                        from.grown(&narrow.network, network, rows, job.steps, of, stop)
+                    }
+                    None => Fit::new(network, rows, job.steps, of, stop),
+                }
+            })
+            .collect();
+        let best = fits.chunks(job.starts).map(Fit::least_surprising);
+        best.cloned().collect()
+    }
+
+    /// Fits to all folds with zeros, if there are to be any, and each of the factors: what held-out rows say of them.
+    fn judge(&self, job: &Job<'_>, narrow: Option<&Choice>, fits: &[Fit]) -> Vec<Choice> {
         let Job {
             view,
             network,
@@ -269,31 +308,11 @@ impl<'a> Problem<'a> {
             factors,
         } = *job;
         let stop = self.watch.stop;
-        let jobs: Vec<(usize, usize)> = (0..self.folds.len())
-            .flat_map(|fold| (0..starts).map(move |s| (fold, s)))
-            .collect();
-        let fits: Vec<Fit> = jobs
-            .par_iter()
-            .map(|(fold, s)| {
-                let of = stream.nth(*fold as u64).nth(*s as u64);
-                let rows = &view.fitted[*fold];
-                match narrow {
-                    Some(narrow) => {
-                        let from = &narrow.fits[*fold];
-                        from.grown(&narrow.network, network, rows, steps, of, stop)
-                    }
-                    None => Fit::new(network, rows, steps, of, stop),
-                }
-            })
-            .collect();
         let best: Vec<Fit> = (0..self.folds.len())
             .into_par_iter()
-            .map(|fold| {
-                let best = Fit::least_surprising(&fits[fold * starts..][..starts]);
-                match pruned_to {
-                    Some(count) => best.pruned(network, &view.fitted[fold], count, stop),
-                    None => best.clone(),
-                }
+            .map(|fold| match pruned_to {
+                Some(count) => fits[fold].pruned(network, &view.fitted[fold], count, stop),
+                None => fits[fold].clone(),
             })
             .collect();
         let held: Vec<Vec<Held>> = (0..self.folds.len())
@@ -405,12 +424,12 @@ impl Race<'_> {
         kept.truncate(rounds.candidates[1]);
         let share = part / kept.len() as f64;
         let stream_of = stream.child("second");
-        let mut second: Vec<Choice> = Vec::new();
-        for candidate in &kept {
-            let entrant = Entrant::new(&candidate.network, 1);
-            second.extend(self.again(&entrant, 1, &[1.0], stream_of));
+        let once = |candidate: &Candidate| {
+            let choices = self.again(&Entrant::new(&candidate.network, 1), 1, &[1.0], stream_of);
             self.advance(share);
-        }
+            choices
+        };
+        let mut second: Vec<Choice> = kept.par_iter().flat_map(once).collect();
         sort(&mut second);
         second.truncate(rounds.candidates[2]);
         let grows = smaller.and_then(|smaller| smaller.grows.as_ref());
@@ -419,7 +438,7 @@ impl Race<'_> {
             (network.r() > narrow.network.r()).then_some((network, narrow))
         });
         let mut donors: Vec<Network> = Vec::new();
-        for choice in second.iter().take(DONORS) {
+        for choice in second.iter().take(rounds.sparse) {
             let donor = self.space.donor(&choice.network);
             donors.extend(donor.filter(|donor| !donors.contains(donor)));
         }
@@ -443,11 +462,12 @@ impl Race<'_> {
             )
         }));
         let share = part / entrants.len() as f64;
-        let mut last = Vec::new();
-        for (name, entrant) in &entrants {
-            last.extend(self.again(entrant, 2, &FACTORS, stream.child(name)));
+        let judged = |(name, entrant): &(&str, Entrant<'_>)| {
+            let choices = self.again(entrant, 2, &FACTORS, stream.child(name));
             self.advance(share);
-        }
+            choices
+        };
+        let last = entrants.par_iter().flat_map(judged).collect();
         Chosen::of(last, stream)
     }
 

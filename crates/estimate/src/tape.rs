@@ -57,12 +57,16 @@ pub(crate) struct Column<'a> {
     pub(crate) lines: &'a mut [[Octet; LINES]],
     pub(crate) stride: usize,
     pub(crate) at: usize,
+    /// The line of each coefficient.
+    pub(crate) line: &'a [usize],
 }
 
 impl Column<'_> {
+    /// What belongs to a coefficient.
     #[inline(always)]
     pub(crate) fn at(&mut self, i: usize) -> &mut Octet {
-        &mut self.lines[i / LINES * self.stride + self.at][i % LINES]
+        let line = self.line[i];
+        &mut self.lines[line / LINES * self.stride + self.at][line % LINES]
     }
 }
 
@@ -120,6 +124,11 @@ impl Tape {
 
     fn block_at(&self, t: usize) -> Block {
         self.blocks[self.tying.block_at(t)]
+    }
+
+    /// Whether it is an affine function of all inputs.
+    pub(crate) fn is_affine(&self) -> bool {
+        self.blocks.is_empty() && self.sizes.carried == self.sizes.d
     }
 
     /// Multiply-adds of the outputs of one row.

@@ -85,7 +85,7 @@ fn a_product_is_answered_by_a_network() {
         chosen.error,
         linear.error
     );
-    assert!(chosen.best.network.count() <= 40);
+    assert!(chosen.best.fitted().count() <= 40);
     // The honest estimate is not below the smallest mean by more than chance.
     assert!(chosen.error > 0.8 * chosen.best.cross_validation());
     let model = finish(
@@ -172,7 +172,7 @@ fn caps_that_hold_little() {
     let samples = draws(60, 3, |x, i| x[0] + 0.1 * noise(i));
     let tiny = select(&samples, gaussian(), &request(2, &Method::ALL));
     assert!(tiny.methods.iter().all(Option::is_none));
-    assert_eq!(tiny.linear.unwrap().best.network.inputs_read(), 1);
+    assert_eq!(tiny.linear.unwrap().best.fitted().count(), 2);
     assert!(
         select(&samples, gaussian(), &request(1, &Method::ALL))
             .best()

@@ -20,12 +20,14 @@ pub use loopfit_estimate::LOOP_ITERATIONS;
 /// Work of each method at the efforts that have a name, in units of a tenth of a nanosecond of one core.
 pub const QUICK: f64 = 1e10;
 /// The default.
-pub const STANDARD: f64 = 8e10;
+pub const STANDARD: f64 = 2e11;
 /// For the last percent.
 pub const STRONG: f64 = 6e11;
 /// Share of the groups that are test rows, unless another is asked for.
 pub const TEST_FRACTION: f64 = 0.2;
 
+/// Rows above which one split replaces the folds: usually, and where there is little work to do.
+const FOLDS_UP_TO: [usize; 2] = [6000, 1500];
 /// Rows up to which the choice is made again on all of them, once its test score is known.
 const SELECTED_AGAIN_UP_TO: usize = 3000;
 /// The smallest cap beside the one that is asked for.
@@ -170,7 +172,9 @@ impl Prepared {
         let (rest, test) = source.holdout(ask.test_fraction, ask.test_seed)?;
         let stream = Stream::new(ask.seed).child("folds");
         let selected = thinned(&rest, SELECTION_ROWS, stream.child("rows"));
-        let first = Part::new(source, &selected, true, stream)?;
+        let quick = ask.work < STANDARD / 2.0;
+        let folds_up_to = FOLDS_UP_TO[usize::from(quick)];
+        let first = Part::new(source, &selected, Some(folds_up_to), stream)?;
         // A target that cannot be judged is found now, not after the search.
         first.preprocessing.targets(table, &test)?;
         let mut notes = first.preprocessing.notes().to_vec();
@@ -178,8 +182,14 @@ impl Prepared {
         let mut every: Vec<usize> = rest.iter().chain(&test).copied().collect();
         every.sort_unstable();
         let whole = if ask.refit && every.len() > selected.len() {
-            let again = every.len() <= SELECTED_AGAIN_UP_TO;
-            Some(Part::new(source, &every, again, stream.child("again"))?)
+            // Several classes cost several times as much.
+            let scores = match task {
+                Task::Multiclass { classes } => classes - 1,
+                _ => 1,
+            };
+            let again = !quick && every.len() * scores <= SELECTED_AGAIN_UP_TO;
+            let folded = again.then_some(folds_up_to);
+            Some(Part::new(source, &every, folded, stream.child("again"))?)
         } else {
             None
         };

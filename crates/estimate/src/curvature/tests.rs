@@ -57,6 +57,11 @@ fn networks(d: usize, outputs: usize, activation: Activation) -> Vec<Network> {
     networks
 }
 
+/// The curvature in all coefficients.
+fn full(objective: &Objective<'_>, theta: &[f64]) -> Curvature {
+    objective.curvature(theta, &vec![false; theta.len()])
+}
+
 /// The sum of losses from the reference in plain `f64`.
 fn reference_loss(network: &Network, theta: &[f64], samples: &Samples, kind: Kind) -> f64 {
     let rows = samples.x().chunks(samples.d()).zip(samples.y());
@@ -89,7 +94,7 @@ fn losses_and_gradients_agree_with_the_reference() {
                     .enumerate()
                     .map(|(i, t)| t + 0.01 * i as f64)
                     .collect();
-                let curvature = objective.curvature(&theta);
+                let curvature = full(&objective, &theta);
                 let loss = |theta: &[f64]| reference_loss(&network, theta, &samples, kind);
                 assert!((curvature.loss - loss(&theta)).abs() < 1e-10, "{network}");
                 assert!((objective.loss(&theta) - curvature.loss).abs() < 1e-12);
@@ -124,19 +129,53 @@ fn the_matrix_is_the_hessian_of_affine_functions() {
         let theta: Vec<f64> = (0..p)
             .map(|i| 0.3 * Stream::new(1).normal(i as u64))
             .collect();
-        let at = objective.curvature(&theta);
+        let at = full(&objective, &theta);
         for i in 0..p {
             let mut moved = theta.clone();
             moved[i] += 1e-5;
-            let up = objective.curvature(&moved).gradient;
+            let up = full(&objective, &moved).gradient;
             moved[i] -= 2e-5;
-            let down = objective.curvature(&moved).gradient;
+            let down = full(&objective, &moved).gradient;
             for j in i..p {
                 let difference = (up[j] - down[j]) / 2e-5;
                 assert!(
                     (at.matrix[i * p + j] - difference).abs() < 1e-6,
                     "{kind:?} {i} {j}"
                 );
+            }
+        }
+    }
+}
+
+/// Coefficients that are zero for good have no curvature; that of the others is what it was.
+#[test]
+fn zeros_have_no_curvature() {
+    for (kind, outputs) in KINDS {
+        let samples = samples(40, 3, kind, 5);
+        let rows = every(&samples, kind, outputs);
+        for network in networks(3, outputs, Activation::Tanh) {
+            let tape = Tape::new(&network);
+            let objective = Objective::new(&tape, &rows);
+            let theta = start(&network, 1.0, Stream::new(3));
+            let p = theta.len();
+            let zeros: Vec<bool> = (0..p).map(|i| i % 3 == 1).collect();
+            let (all, some) = (
+                full(&objective, &theta),
+                objective.curvature(&theta, &zeros),
+            );
+            assert_eq!(all.loss, some.loss);
+            for i in 0..p {
+                let expected = if zeros[i] { 0.0 } else { all.gradient[i] };
+                assert!((some.gradient[i] - expected).abs() < 1e-12, "{network} {i}");
+                for j in i..p {
+                    let at = i * p + j;
+                    let expected = if zeros[i] || zeros[j] {
+                        0.0
+                    } else {
+                        all.matrix[at]
+                    };
+                    assert!((some.matrix[at] - expected).abs() < 1e-12 * (1.0 + expected.abs()));
+                }
             }
         }
     }
@@ -155,7 +194,7 @@ proptest! {
         let theta = start(network, 1.0, Stream::new(seed));
         let at = |level| {
             let objective = Objective::at_level(&tape, &rows, level);
-            let Curvature { loss, gradient, matrix } = objective.curvature(&theta);
+            let Curvature { loss, gradient, matrix } = full(&objective, &theta);
             let p = gradient.len();
             let upper: Vec<u64> = (0..p * p).filter(|i| i % p >= i / p).map(|i| matrix[i].to_bits()).collect();
             let gradient: Vec<u64> = gradient.iter().map(|g| g.to_bits()).collect();

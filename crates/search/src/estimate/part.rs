@@ -11,8 +11,6 @@ use std::sync::Arc;
 
 /// Rows below which folds are dealt twice.
 const REPEATED_BELOW: usize = 250;
-/// Rows above which one split replaces the folds.
-const FOLDS_UP_TO: usize = 6000;
 /// Folds.
 const FOLDS: usize = 5;
 
@@ -26,10 +24,11 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// Rows of a table, with folds if it is said up to how many rows there are several.
     pub(super) fn new(
         source: &TableSource,
         rows: &[usize],
-        folded: bool,
+        folds_up_to: Option<usize>,
         stream: Stream,
     ) -> Result<Self, SearchError> {
         let (table, task) = (&source.table, source.decision.task);
@@ -41,9 +40,9 @@ impl Part {
             Scaling::Fitted,
             Encoding::Compact,
         )?;
-        let (folds, selected_by) = match folded {
-            true => folds(source, rows, stream)?,
-            false => (Vec::new(), String::new()),
+        let (folds, selected_by) = match folds_up_to {
+            Some(most) => folds(source, rows, most, stream)?,
+            None => (Vec::new(), String::new()),
         };
         Ok(Self {
             samples: Arc::new(preprocessing.samples(table, rows)?),
@@ -114,10 +113,11 @@ impl Part {
 fn folds(
     source: &TableSource,
     rows: &[usize],
+    folds_up_to: usize,
     stream: Stream,
 ) -> Result<(Vec<Vec<usize>>, String), SearchError> {
     let splitter = &source.splitter;
-    if rows.len() > FOLDS_UP_TO {
+    if rows.len() > folds_up_to {
         let mut folds = splitter.folds(rows, FOLDS, stream)?;
         folds.truncate(1);
         return Ok((folds, "one split".to_string()));
