@@ -16,6 +16,8 @@ const RISEN: f64 = 0.5;
 pub struct Choice {
     /// The network, as if there were no other inputs than the most important ones that it reads.
     pub network: Network,
+    /// The inputs that a fit to all rows reads.
+    pub inputs: Vec<usize>,
     /// Narrower networks that are fitted first, the narrowest first: each begins with the units of the one before.
     pub grown_from: Vec<Network>,
     /// How many coefficients are left after the others became zero; none if all are.

@@ -4,7 +4,6 @@ use crate::choice::Choice;
 use crate::climb::{Climb, start};
 use crate::curvature::Objective;
 use crate::prior::Prior;
-use crate::ranking::ranking;
 use crate::rounds::FACTOR_STEPS;
 use crate::rows::{Kind, Rows};
 use crate::tape::Tape;
@@ -23,6 +22,8 @@ const LOOK: usize = 5;
 const ROWS_OF_STARTS: usize = 16_384;
 /// Steps of going on with more rows or fewer coefficients.
 const LAST_STEPS: usize = 25;
+/// Attempts at the last fit.
+const ATTEMPTS: u64 = 6;
 /// Part of the coefficients that become zero at a time.
 const PRUNED: f64 = 0.2;
 /// Steps after each time.
@@ -193,7 +194,8 @@ fn widened(theta: &[f64], narrow: &Network, network: &Network, stream: Stream) -
     wide
 }
 
-/// Fits a choice to all samples: several starts, the least surprising one, its penalty times the factor.
+/// Fits a choice to all samples: several starts, the least surprising one, its penalty times the factor. A fit whose loss is above that of
+/// held-out rows in cross-validation has ended in a poor optimum: others are tried.
 pub fn finish(
     samples: &Samples,
     likelihood: Likelihood,
@@ -205,9 +207,36 @@ pub fn finish(
     let kind = Kind::of(likelihood)?;
     let every: Vec<usize> = (0..samples.n()).collect();
     let all = Rows::new(samples, &every, kind, likelihood.outputs());
-    let mut inputs = ranking(&all);
-    inputs.truncate(choice.network.d());
-    let all = all.with_inputs(&inputs);
+    let all = all.with_inputs(&choice.inputs);
+    let network = &choice.network;
+    let tape = Tape::new(network);
+    let objective = Objective::new(&tape, &all);
+    let expected = choice.cross_validation() * all.n as f64;
+    let mut best: Option<(f64, Fit)> = None;
+    for attempt in 0..ATTEMPTS {
+        let fit = last(choice, &all, stream.nth(attempt), stop);
+        let loss = objective.loss(&fit.theta);
+        if best.as_ref().is_none_or(|(least, _)| loss < *least) {
+            best = Some((loss, fit));
+        }
+        // One that is cut short says nothing.
+        if stop() || best.as_ref().is_some_and(|(least, _)| *least <= expected) {
+            break;
+        }
+    }
+    let (_, fit) = best?;
+    let network = network.clone();
+    let network = network.reading(samples.d(), choice.inputs.clone()).ok()?;
+    let zeros = fit.prior.zeros();
+    let kept = fit.theta.iter().zip(zeros).filter(|(_, zero)| !**zero);
+    let rounded = kept.map(|(v, _)| (*v as f32).clamp(-bound, bound));
+    let rounded = rounded.collect();
+    let network = network.with_zeros(fit.zeros()).ok()?;
+    Parameters::new(network, rounded).ok()
+}
+
+/// One attempt at the last fit.
+fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>) -> Fit {
     let few = all.first(ROWS_OF_STARTS);
     let network = &choice.network;
     // Asked to stop, it still delivers: one start, to convergence.
@@ -215,7 +244,6 @@ pub fn finish(
         true => (1, NEVER),
         false => (choice.starts, stop),
     };
-    let first = choice.grown_from.first().unwrap_or(network);
     let best_of = |fit: &(dyn Fn(Stream) -> Fit + Sync), stream: Stream| {
         let fits: Vec<Fit> = (0..starts as u64)
             .into_par_iter()
@@ -223,6 +251,7 @@ pub fn finish(
             .collect();
         Fit::least_surprising(&fits).clone()
     };
+    let first = choice.grown_from.first().unwrap_or(network);
     let mut best = best_of(&|s| Fit::new(first, &few, choice.steps, s, stop), stream);
     let wider = choice.grown_from.iter().skip(1).chain([network]);
     for (narrow, wide) in choice.grown_from.iter().zip(wider) {
@@ -230,23 +259,14 @@ pub fn finish(
         best = best_of(&grown, stream.child(&wide.r().to_string()));
     }
     if few.n < all.n {
-        best = Fit::from(network, &all, best.theta, best.prior, LAST_STEPS, stop);
+        best = Fit::from(network, all, best.theta, best.prior, LAST_STEPS, stop);
     }
     if let Some(count) = choice.pruned_to {
-        best = best.pruned(network, &all, count, stop);
+        best = best.pruned(network, all, count, stop);
     }
-    let mut thetas = best.with_factors(network, &all, &[choice.factor], stop);
-    let theta = thetas.pop()?;
-    let network = network.clone().reading(samples.d(), inputs).ok()?;
-    let kept = theta
-        .iter()
-        .zip(best.prior.zeros())
-        .filter(|(_, zero)| !**zero);
-    let rounded = kept
-        .map(|(v, _)| (*v as f32).clamp(-bound, bound))
-        .collect();
-    let network = network.with_zeros(best.zeros()).ok()?;
-    Parameters::new(network, rounded).ok()
+    let mut thetas = best.with_factors(network, all, &[choice.factor], stop);
+    best.theta = thetas.pop().unwrap_or(best.theta);
+    best
 }
 
 #[cfg(test)]

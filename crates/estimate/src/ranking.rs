@@ -41,6 +41,19 @@ pub(crate) fn ranking(rows: &Rows) -> Vec<usize> {
     ranked
 }
 
+/// One ranking of `d` inputs from several: by the sum of their places.
+pub(crate) fn consensus<'a>(rankings: impl Iterator<Item = &'a [usize]>, d: usize) -> Vec<usize> {
+    let mut places = vec![0; d];
+    for ranking in rankings {
+        for (place, input) in ranking.iter().enumerate() {
+            places[*input] += place;
+        }
+    }
+    let mut inputs: Vec<usize> = (0..d).collect();
+    inputs.sort_by_key(|input| (places[*input], *input));
+    inputs
+}
+
 /// The importance of inputs. Several classes are told from the rest one by one, by squares: a logistic regression of them all
 /// would cost as much as everything else.
 fn importance(rows: &Rows, inputs: &[usize]) -> Vec<f64> {
@@ -81,4 +94,15 @@ fn of_one(expanded: &Rows, inputs: &[usize]) -> Vec<f64> {
         importance[i % d % inputs.len()] += theta * theta / variance;
     }
     importance
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_consensus_goes_by_the_sum_of_places() {
+        let rankings: [&[usize]; 3] = [&[0, 1, 2], &[2, 0, 1], &[0, 2, 1]];
+        assert_eq!(consensus(rankings.into_iter(), 3), [0, 2, 1]);
+    }
 }

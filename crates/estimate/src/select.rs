@@ -11,7 +11,7 @@ use crate::candidates::{Candidate, Space, thinned};
 use crate::choice::{Choice, Chosen, PREFERRED, Selection, paired, sort};
 use crate::curvature::Objective;
 use crate::fit::Fit;
-use crate::ranking::ranking;
+use crate::ranking::{consensus, ranking};
 use crate::rounds::{Rounds, STEPS, of_cap};
 use crate::rows::{Kind, Rows};
 use crate::tape::Tape;
@@ -79,6 +79,8 @@ pub struct Problem<'a> {
     /// For each fold the rows that are fitted and those that are held out, and its inputs by their importance in
     /// the former.
     folds: Vec<Fold>,
+    /// The inputs by their importance in all folds.
+    ranking: Vec<usize>,
     /// The held-out rows in the order of the folds.
     held: Vec<usize>,
     watch: Watch<'a>,
@@ -145,11 +147,13 @@ impl<'a> Problem<'a> {
                 fitted,
             }
         });
+        let folds: Vec<Fold> = folds.collect();
         Some(Self {
             d: samples.d(),
             outputs,
             bound: f64::from(bound),
-            folds: folds.collect(),
+            ranking: consensus(folds.iter().map(|fold| &fold.ranking[..]), samples.d()),
+            folds,
             held: held_rows,
             watch,
         })
@@ -337,6 +341,7 @@ impl<'a> Problem<'a> {
         });
         let choice = |(f, factor): (usize, &f64)| Choice {
             network: network.clone(),
+            inputs: self.ranking[..network.d()].to_vec(),
             grown_from: grown_from.clone(),
             pruned_to,
             factor: *factor,

@@ -1,7 +1,7 @@
 //! How many numbers a table needs: the error of what is selected under one cap after the other.
 
 use crate::SearchError;
-use crate::estimate::{Ask, Entry, Prepared};
+use crate::estimate::{Ask, Beside, Entry, Prepared};
 use loopfit_engine::{Control, Engine};
 
 /// Caps of a curve unless others are asked for, as far as there are as many rows.
@@ -67,7 +67,7 @@ impl Curve {
         if points.is_empty() {
             return Err(SearchError::Interrupted);
         }
-        let (constant, no_cap) = prepared.beside(engine, ask, control)?;
+        let Beside { constant, no_cap } = prepared.beside(engine, ask, control)?;
         let mut curve = Self {
             points: Vec::new(),
             constant,

@@ -109,6 +109,15 @@ pub struct Estimate {
     pub notes: Vec<String>,
 }
 
+/// Errors by cross-validation of what stands beside the models of a cap.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside {
+    /// Of the best constant.
+    pub constant: f64,
+    /// Of what is reached without a cap, and by which method.
+    pub no_cap: Option<(&'static str, f64)>,
+}
+
 /// Samples with folds and a judge.
 #[derive(Debug)]
 pub struct Prepared {
@@ -375,13 +384,15 @@ impl Prepared {
         engine: &Engine,
         ask: &Ask,
         control: &Control,
-    ) -> Result<(f64, Option<(&'static str, f64)>), SearchError> {
+    ) -> Result<Beside, SearchError> {
         let stop = || control.is_stopped();
         let stream = Stream::new(ask.seed).child("estimate").child("no cap");
         engine.install(|| {
-            let no_cap = self.no_cap(stream, &stop)?;
+            let no_cap = self
+                .no_cap(stream, &stop)?
+                .map(|(name, error, _)| (name, error));
             let constant = self.constant(&self.first)?.0;
-            Ok((constant, no_cap.map(|(name, error, _)| (name, error))))
+            Ok(Beside { constant, no_cap })
         })
     }
 
