@@ -78,6 +78,20 @@ fn a_regression_from_csv_to_predictions() {
     assert_eq!(place.read("p.csv"), one.as_bytes());
 }
 
+/// A constant that knows the shares of three classes is no worse than guessing at random, on test rows too.
+#[test]
+fn the_constant_beside_several_classes_is_one() {
+    let place = Place::new();
+    place.write("data.csv", classes_csv(120));
+    let fit =
+        place.ok("fit data.csv --target label --budget 8 --effort quick --method single --json");
+    let result: serde_json::Value = serde_json::from_str(&fit).unwrap();
+    for of in ["validation", "test"] {
+        let error = result["constant"][of].as_f64().unwrap();
+        assert!(error < 3f64.ln() + 0.02, "{of} {error}");
+    }
+}
+
 #[test]
 fn a_classification_and_its_probabilities() {
     let place = Place::new();

@@ -86,16 +86,6 @@ fn what_cannot_be_converted() {
         ("convert none --form paper -o out", 3, &["none"]),
         ("convert t.safetensors --form paper -o none/out", 3, &["create it"]),
     ];
-    for (arguments, code, words) in cases {
-        let output = place.run(arguments);
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(*code), "{arguments}: {error}");
-        let sentences = error.lines().filter(|l| l.starts_with("error: ")).count();
-        assert_eq!(sentences, 1, "{error}");
-        assert!(
-            words.iter().all(|w| error.contains(w)),
-            "{arguments}: {error}"
-        );
-    }
+    place.all_refused(cases);
     assert_eq!(place.files(), before);
 }

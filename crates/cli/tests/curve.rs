@@ -75,18 +75,7 @@ fn wrong_curves_get_one_sentence() {
         ("curve data.csv --target z", 3, &["`z`"]),
         ("curve data.csv --target y --plot none/c.svg", 3, &["create it"]),
     ];
-    for (arguments, code, words) in cases {
-        let output = place.run(arguments);
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(*code), "{arguments}: {error}");
-        let sentences = error.lines().filter(|l| l.starts_with("error: ")).count();
-        assert_eq!(sentences, 1, "{error}");
-        assert!(
-            words.iter().all(|w| error.contains(w)),
-            "{arguments}: {error}"
-        );
-        assert!(output.stdout.is_empty(), "{arguments}");
-    }
+    place.all_refused(cases);
     assert_eq!(place.files(), before);
 }
 

@@ -144,18 +144,7 @@ fn models_without_residuals_and_ranges_say_so() {
         ("predict d.safetensors sim:four-modes --interval 0.9", 3, &["regression", "a density"]),
         ("predict old.safetensors data.csv --flag", 3, &["range of column `a`"]),
     ];
-    for (arguments, code, words) in cases {
-        let output = place.run(arguments);
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(*code), "{arguments}: {error}");
-        let sentences = error.lines().filter(|l| l.starts_with("error: ")).count();
-        assert_eq!(sentences, 1, "{error}");
-        assert!(
-            words.iter().all(|w| error.contains(w)),
-            "{arguments}: {error}"
-        );
-        assert!(output.stdout.is_empty(), "{arguments}");
-    }
+    place.all_refused(cases);
     place.write("far.csv", "a,b,kind\n77,0.5,red\n");
     assert!(!said(&place, "predict old.safetensors far.csv").contains("outside"));
 }

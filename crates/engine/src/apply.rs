@@ -172,16 +172,28 @@ impl FittedModel {
         width.ok_or(ApplyError::Level { level, residuals })
     }
 
-    /// The model inputs that the network reads: all but those with a lift of zeros.
+    /// The model inputs that the network reads: those that a channel begins with which an output or a unit reads.
     pub fn inputs_read(&self) -> Vec<usize> {
         let network = self.parameters.network();
-        let d = network.d();
+        let (d, q) = (network.d(), network.q());
         if *network.architecture() != Architecture::Ffn {
             return (0..d).collect();
         }
         let paper = self.parameters.to_paper();
+        let layout = paper.network().layout();
+        let readers = layout
+            .iter()
+            .filter(|view| view.cols == q && view.rank == 2);
+        let readers =
+            readers.filter(|view| view.name == "output.weight" || view.name.ends_with("w1"));
+        let mut used = vec![false; q];
+        for view in readers {
+            for (i, w) in paper.view(&view.name).iter().enumerate() {
+                used[i % q] |= *w != 0.0;
+            }
+        }
         let lift = paper.view("input.weight");
-        let read = |input: &usize| lift.iter().skip(*input).step_by(d).any(|w| *w != 0.0);
+        let read = |input: &usize| (0..q).any(|k| used[k] && lift[k * d + input] != 0.0);
         (0..d).filter(read).collect()
     }
 

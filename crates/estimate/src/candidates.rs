@@ -114,9 +114,9 @@ impl Space {
         let Ok(network) = Network::affine(self.d, self.outputs, self.d) else {
             return Vec::new();
         };
-        let count = network.count();
+        let (count, told) = (network.count(), Reduced::outputs_told(self.outputs));
         let mut left = vec![self.cap, count / 2, count / 4];
-        left.retain(|left| !self.paper && *left <= self.cap.min(count - 1) && *left > self.outputs);
+        left.retain(|left| !self.paper && *left <= self.cap.min(count - 1) && *left > told);
         left.sort_unstable();
         left.dedup();
         left.into_iter()

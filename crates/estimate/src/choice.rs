@@ -134,15 +134,6 @@ impl Selection {
             _ => Some(smallest),
         }
     }
-
-    /// An estimate of the error of the best choice of all, which allows for having been selected.
-    pub fn error(&self, stream: Stream) -> f64 {
-        let losses: Vec<&[f64]> = self
-            .all()
-            .flat_map(|chosen| chosen.finalists.iter().map(|l| &l[..]))
-            .collect();
-        honest::error(&losses, stream)
-    }
 }
 
 /// By how many of its standard errors the mean of `a` is below that of `b`, row by row.

@@ -4,7 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use crate::curvature::{Curvature, Objective};
-use crate::prior::{Penalty, Prior};
+use crate::prior::Prior;
 use crate::rows::Kind;
 use loopfit_model::{Network, Role};
 use loopfit_numerics::cholesky::Cholesky;
@@ -53,11 +53,8 @@ impl<'a> Climb<'a> {
 
     /// Loss and penalty.
     pub(crate) fn value(&self) -> f64 {
-        self.curvature.loss + self.penalty().of(&self.theta)
-    }
-
-    fn penalty(&self) -> Penalty<'_> {
-        self.prior.penalty(self.multiplier / self.prior.beta)
+        let penalty = self.prior.penalty(self.multiplier / self.prior.beta);
+        self.curvature.loss + penalty.of(&self.theta)
     }
 
     /// Up to `steps` steps, with a look at the evidence after every `every`th; fewer if the objective
@@ -172,10 +169,10 @@ impl<'a> Climb<'a> {
     /// # Reference
     /// Hassibi and Stork, "Second order derivatives for network pruning: optimal brain surgeon", 1993.
     pub(crate) fn prune(&mut self, count: usize) {
-        let Some(variances) = self.variances() else {
-            return;
-        };
         let kept = self.prior.kept();
+        // Where the matrix has no inverse, all count alike.
+        let alike = || vec![1.0; kept.len()];
+        let variances = self.variances().unwrap_or_else(alike);
         let pairs = kept.iter().zip(variances);
         let can = pairs.filter(|(i, _)| self.prior.can_be_zero(**i));
         let mut needed: Vec<(f64, usize)> = can

@@ -103,7 +103,8 @@ impl Fit {
         let mut climb = Climb::new(&objective, self.theta.clone(), self.prior.clone());
         loop {
             let now = climb.prior.kept().len();
-            if now <= count || stop() {
+            // Never more than that, also when asked to stop.
+            if now <= count {
                 break;
             }
             let left = now as f64 * (1.0 - PRUNED);
@@ -213,13 +214,19 @@ pub fn finish(
     let objective = Objective::new(&tape, &all);
     let expected = choice.cross_validation() * all.n as f64;
     let mut best: Option<(f64, Fit)> = None;
-    for attempt in 0..ATTEMPTS {
-        let fit = last(choice, &all, stream.nth(attempt), stop);
+    // An affine function has one optimum.
+    let attempts = if tape.is_affine() { 1 } else { ATTEMPTS };
+    for attempt in 0..attempts {
+        let before = stop();
+        let mut fit = last(choice, &all, stream.nth(attempt), stop);
+        let cut_short = stop() && !before;
+        if cut_short && best.is_none() {
+            fit = last(choice, &all, stream.nth(attempt), stop);
+        }
         let loss = objective.loss(&fit.theta);
         if best.as_ref().is_none_or(|(least, _)| loss < *least) {
             best = Some((loss, fit));
         }
-        // One that is cut short says nothing.
         if stop() || best.as_ref().is_some_and(|(least, _)| *least <= expected) {
             break;
         }

@@ -107,6 +107,13 @@ pub(crate) fn row_work(network: &Network, factors: usize) -> f64 {
     m * 0.55 * p * p + 5.0 * (2.0 + m) * Tape::new(network).work()
 }
 
+/// Work of one step of an affine function of all inputs.
+pub(crate) fn full_linear_work(d: usize, factors: usize, n: usize) -> f64 {
+    let (d, m, n) = (d as f64, factors as f64, n as f64);
+    let p = m * (d + 1.0);
+    0.3 * n * p * p + 2.0 * p * p * p
+}
+
 /// Work of one step whatever the rows: factors and inverses of the matrix, slower than products.
 fn solve_work(network: &Network) -> f64 {
     let p = network.count() as f64;

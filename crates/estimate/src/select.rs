@@ -12,7 +12,7 @@ use crate::choice::{Choice, Chosen, PREFERRED, Selection, paired, sort};
 use crate::curvature::Objective;
 use crate::fit::Fit;
 use crate::ranking::{consensus, ranking};
-use crate::rounds::{Rounds, STEPS, of_cap};
+use crate::rounds::{Rounds, STEPS, full_linear_work, of_cap};
 use crate::rows::{Kind, Rows};
 use crate::tape::Tape;
 use loopfit_data::Samples;
@@ -185,7 +185,10 @@ impl<'a> Problem<'a> {
                 work: request.work * of_cap(*cap),
                 part: of_cap(*cap) / total / request.methods.len() as f64,
             };
-            let linear = self.linear(&space, &mut lines, request.stream.child("linear"));
+            let linear = {
+                let stream = request.stream.child("linear");
+                self.linear(&space, &mut lines, request.work, stream)
+            };
             let methods = request.methods.iter().enumerate().map(|(i, method)| {
                 let stream = stream.child(method.key());
                 let smaller = before.and_then(|before| before.methods[i].as_ref());
@@ -223,9 +226,23 @@ impl<'a> Problem<'a> {
     }
 
     /// The best affine function under a cap: of all inputs, unless fewer are clearly better.
-    fn linear(&self, space: &Space, lines: &mut Lines, stream: Stream) -> Option<Chosen> {
+    fn linear(
+        &self,
+        space: &Space,
+        lines: &mut Lines,
+        work: f64,
+        stream: Stream,
+    ) -> Option<Chosen> {
         let dense = space.linear().into_iter().map(|c| (c.network, None));
-        let all: Vec<(Network, Option<usize>)> = dense.chain(space.sparse_linear()).collect();
+        // Of very many inputs and classes it costs more than all the rest, where that is little.
+        let first = &self.folds[0].fitted;
+        let cost = full_linear_work(self.d, first.factors(), first.n);
+        let steps = (LINEAR_STEPS * self.folds.len()) as f64;
+        let sparse = match steps * cost <= work {
+            true => space.sparse_linear(),
+            false => Vec::new(),
+        };
+        let all: Vec<(Network, Option<usize>)> = dense.chain(sparse).collect();
         for (network, pruned_to) in all {
             let is_this = |c: &Choice| c.network == network && c.pruned_to == pruned_to;
             if lines.choices.iter().any(is_this) {

@@ -57,6 +57,11 @@ impl Curve {
         advance: &(dyn Fn(f64) + Sync),
     ) -> Result<Self, SearchError> {
         let list = caps.list(prepared.selection_rows());
+        // What cannot be is said before the work.
+        let too_small = |cap: &&usize| **cap < prepared.smallest(ask);
+        if let (Caps::Given(_), Some(cap)) = (caps, list.iter().find(too_small)) {
+            return Err(prepared.nothing_fits(*cap, ask));
+        }
         let points = prepared.under_caps(engine, ask, &list, control, advance)?;
         let missing = |cap: &&usize| points.iter().all(|(found, _)| found != *cap);
         if let Some(cap) = list.iter().find(missing).filter(|_| !control.is_stopped())

@@ -31,7 +31,7 @@ const FOLDS_UP_TO: [usize; 2] = [6000, 1500];
 /// Rows up to which the choice is made again on all of them, once its test score is known.
 const SELECTED_AGAIN_UP_TO: usize = 3000;
 /// The smallest cap beside the one that is asked for.
-const LEAST_CAP: usize = 16;
+const LEAST_RUNG: usize = 16;
 /// Rows that a selection looks at; the last fit sees all.
 const SELECTION_ROWS: usize = 24_000;
 /// What is asked of a table or simulation.
@@ -107,6 +107,8 @@ pub struct Estimate {
     pub selected_by: String,
     /// What a person should know about rows and columns.
     pub notes: Vec<String>,
+    /// Whether nothing asked to stop before the end.
+    pub complete: bool,
 }
 
 /// Errors by cross-validation of what stands beside the models of a cap.
@@ -305,31 +307,20 @@ impl Prepared {
         let choice = &chosen[best].1.best;
         let last = self.whole.as_ref().unwrap_or(&self.first);
         let mut model = self.fitted(last, choice, ask, stream, &stop)?;
-        let error = part.scale(self.likelihood, choice) * selection.error(stream.child("error"));
         let test = entries[best].test;
         model.assessment = Some(Assessment {
             rows: last.samples.n(),
             selected_by: part.selected_by.clone(),
             selection_rows: part.samples.n(),
             metric: metric(self.task).to_string(),
-            error,
+            error: entries[best].validation,
             test_error: test.is_finite().then_some(test),
             test_rows: self.test_rows,
             clip: part.clip_pays(self.task, choice),
             residuals: Assessment::thinned(part.residuals(self.task, choice)),
         });
-        let mut ranks: Vec<usize> = (0..entries.len()).collect();
-        ranks.sort_by(|a, b| {
-            let key = |i: usize| (i != best, chosen[i].1.error);
-            let (a, b) = (key(*a), key(*b));
-            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-        });
-        let mut slots: Vec<Option<Entry>> = entries.into_iter().map(Some).collect();
-        let mut entries: Vec<Entry> = ranks.into_iter().filter_map(|i| slots[i].take()).collect();
-        // The best of all was selected from more than its own kind.
-        entries[0].validation = error;
         Ok(Estimate {
-            entries,
+            entries: best_first(entries, best),
             model,
             constant: self.constant(part)?,
             no_cap: self.no_cap(stream.child("no cap"), &stop)?,
@@ -337,6 +328,7 @@ impl Prepared {
             test_rows: self.test_rows,
             selected_by: part.selected_by.clone(),
             notes: self.notes.clone(),
+            complete: !stop(),
         })
     }
 
@@ -366,13 +358,7 @@ impl Prepared {
                 for (method, chosen) in named(&selection, &ask.methods) {
                     entries.push(self.entry(&self.first, method, chosen, ask, stream, &stop)?);
                 }
-                let error = selection.error(stream.child("error"));
-                let choice = &selection.all().nth(best).expect("the best of all").best;
-                entries[best].validation = self.first.scale(self.likelihood, choice) * error;
-                let best = entries.remove(best);
-                entries.sort_by(|a, b| a.validation.total_cmp(&b.validation));
-                entries.insert(0, best);
-                found.push((selection.cap, entries));
+                found.push((selection.cap, best_first(entries, best)));
             }
             Ok(found)
         })
@@ -506,15 +492,19 @@ impl Prepared {
 
     /// The error of a cap that holds nothing.
     pub(crate) fn nothing_fits(&self, budget: usize, ask: &Ask) -> SearchError {
-        let (d, outputs) = (self.first.samples.d(), self.likelihood.outputs());
         SearchError::NothingFits {
             budget,
-            d,
-            // An affine function of one input, or of one combination in the paper's form.
-            smallest: match Network::affine(d, outputs, 1) {
-                Ok(network) if ask.paper => network.to_paper().count(),
-                _ => 2 * Reduced::outputs_told(outputs),
-            },
+            d: self.first.samples.d(),
+            smallest: self.smallest(ask),
+        }
+    }
+
+    /// The smallest cap that holds a function: an affine one with all zeros but one, or of one combination in the paper's form.
+    pub(crate) fn smallest(&self, ask: &Ask) -> usize {
+        let (d, outputs) = (self.first.samples.d(), self.likelihood.outputs());
+        match Network::affine(d, outputs, 1) {
+            Ok(network) if ask.paper => network.to_paper().count(),
+            _ => Reduced::outputs_told(outputs) + 1,
         }
     }
 }
@@ -534,12 +524,20 @@ fn bounds_of(task: Task) -> Bounds {
 /// A cap, its half, its quarter and so on, ascending.
 fn ladder(budget: usize) -> Vec<usize> {
     let halves = std::iter::successors(Some(budget), |cap| Some(cap / 2));
-    let mut caps: Vec<usize> = halves.take_while(|cap| *cap >= LEAST_CAP).collect();
+    let mut caps: Vec<usize> = halves.take_while(|cap| *cap >= LEAST_RUNG).collect();
     if caps.is_empty() {
         caps.push(budget);
     }
     caps.reverse();
     caps
+}
+
+/// The best, then the others by their validation errors.
+fn best_first(mut entries: Vec<Entry>, best: usize) -> Vec<Entry> {
+    let best = entries.remove(best);
+    entries.sort_by(|a, b| a.validation.total_cmp(&b.validation));
+    entries.insert(0, best);
+    entries
 }
 
 /// What the error of a task is called.

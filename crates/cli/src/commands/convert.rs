@@ -16,7 +16,8 @@ pub(crate) struct Arguments {
     /// The model file.
     model: PathBuf,
     /// The form to write: paper has every number of the paper's networks, canonical leaves out those that a change of basis
-    /// makes redundant. Predictions stay the same; in the canonical form up to rounding.
+    /// makes redundant. Predictions stay the same; in the canonical form up to rounding,
+    /// and it exists where the state begins with independent combinations of the inputs.
     #[arg(long, value_name = "FORM")]
     form: FormName,
     /// Where the model goes.

@@ -53,6 +53,20 @@ impl Place {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Runs each of the commands and expects its exit code, nothing on standard output, and one sentence with these words.
+    pub(crate) fn all_refused(&self, cases: &[(&str, i32, &[&str])]) {
+        for (arguments, code, words) in cases {
+            let output = self.run(arguments);
+            let error = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(*code), "{arguments}: {error}");
+            let sentences = error.lines().filter(|l| l.starts_with("error: ")).count();
+            assert_eq!(sentences, 1, "{error}");
+            let all = words.iter().all(|w| error.contains(w));
+            assert!(all, "{arguments}: {error}");
+            assert!(output.stdout.is_empty(), "{arguments}");
+        }
+    }
+
     /// Runs and expects a refusal of the command line alone that says so, and nothing on standard output.
     pub(crate) fn refused(&self, arguments: &str, sentence: &str) {
         let output = self.run(arguments);

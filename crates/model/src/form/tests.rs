@@ -77,6 +77,10 @@ proptest! {
     fn the_papers_form_is_the_same_function(p in parameters(), x in prop::collection::vec(-2.0f64..2.0, 8)) {
         let x = &x[..p.network().d()];
         prop_assert_eq!(forward(&p, x), forward(&p.to_paper(), x));
+        prop_assert_eq!(forward(&p, x), forward(&p.dense(), x));
+        // It can stop after its first update, whatever is zero.
+        let shorter = p.after(1).unwrap();
+        prop_assert_eq!(forward(&shorter, x), forward(&p.dense().after(1).unwrap(), x));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use loopfit_data::Task;
 use loopfit_engine::{FittedModel, Provenance};
 use loopfit_estimate::reference::reference;
 use loopfit_likelihood::Likelihood;
-use loopfit_model::{Network, Parameters};
+use loopfit_model::{Network, Parameters, Reduced};
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
@@ -54,11 +54,13 @@ impl Prepared {
                 let f = index(part, &every);
                 let network = Network::affine(part.samples.d(), outputs, 1)?;
                 let mut values = vec![0.0; network.count()];
-                let first = values.len() - outputs;
+                // Of several classes, how far their scores are from the last one's.
+                let last = if outputs > 1 { f[outputs - 1] } else { 0.0 };
+                let first = values.len() - Reduced::outputs_told(outputs);
                 values[first..]
                     .iter_mut()
                     .zip(&f)
-                    .for_each(|(to, f)| *to = *f as f32);
+                    .for_each(|(to, f)| *to = (*f - last) as f32);
                 let parameters =
                     Parameters::new(network, values).map_err(|_| SearchError::NoTargets)?;
                 judge.judge(&FittedModel {

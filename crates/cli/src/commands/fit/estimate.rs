@@ -47,7 +47,7 @@ pub(super) fn run(
     })?;
     let seconds = started.elapsed().as_secs_f64();
     let interrupted = interrupt::was_interrupted();
-    let complete = !interrupt::control().is_stopped();
+    let complete = estimate.complete;
     if let Some(path) = &a.output {
         interrupt::writing(|| estimate.model.save(path))?;
     }
@@ -196,7 +196,10 @@ fn sentences(ask: &Ask, estimate: &Estimate) -> Vec<String> {
         });
     }
     let linear = estimate.entries.iter().find(|e| e.method.is_none());
+    let networks = estimate.entries.len() > usize::from(linear.is_some());
     match linear {
+        // What was not tried cannot be said to be worse.
+        _ if !estimate.complete || !networks => (),
         Some(linear) if best.method.is_none() => sentences.push(format!(
             "No network is better than the linear model: a cap of {} would do.",
             linear.network.count()
