@@ -85,7 +85,7 @@ fn the_constant_beside_several_classes_is_one() {
     place.write("data.csv", classes_csv(120));
     let fit =
         place.ok("fit data.csv --target label --budget 8 --effort quick --method single --json");
-    let result: serde_json::Value = serde_json::from_str(&fit).unwrap();
+    let result: Value = serde_json::from_str(&fit).unwrap();
     for of in ["validation", "test"] {
         let error = result["constant"][of].as_f64().unwrap();
         assert!(error < 3f64.ln() + 0.02, "{of} {error}");
