@@ -208,6 +208,17 @@ pub(crate) enum Judge {
 }
 
 impl Source {
+    /// What a person should know about the data: how the task was decided, and what was found in the table.
+    pub fn notes(&self) -> Vec<String> {
+        match self {
+            Self::Simulation { .. } => Vec::new(),
+            Self::Table(source) => {
+                let because = [source.decision.because.clone()];
+                because.into_iter().chain(source.notes.clone()).collect()
+            }
+        }
+    }
+
     /// Name of the data, as the user writes it.
     pub fn name(&self) -> String {
         match self {

@@ -132,11 +132,7 @@ fn is_density(source: &Source) -> bool {
 
 /// What a person should know about the data beforehand.
 fn notes(source: &Source, prepared: &Prepared) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Source::Table(table) = source {
-        notes.push(table.decision.because.clone());
-        notes.extend(table.notes.iter().cloned());
-    }
+    let mut notes = source.notes();
     notes.extend(prepared.notes.iter().cloned());
     notes.push(format!(
         "rows: {} for {}; inputs: {}",

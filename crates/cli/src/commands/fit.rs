@@ -198,11 +198,7 @@ fn search_note(request: &Request, predicted: f64, threads: usize) -> String {
 /// What a person should know about the data before the fit.
 fn notes(source: &Source, replication: &Replication) -> Vec<String> {
     let problem = &replication.problem;
-    let mut notes = Vec::new();
-    if let Source::Table(table) = source {
-        notes.push(table.decision.because.clone());
-        notes.extend(table.notes.iter().cloned());
-    }
+    let mut notes = source.notes();
     notes.extend(replication.notes.iter().cloned());
     notes.push(format!(
         "rows: {} for training and {} for validation; inputs: {}",

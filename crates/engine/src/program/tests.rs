@@ -50,6 +50,9 @@ fn networks(
         let reduced = ffn.clone().with_form(form);
         networks.extend(reduced.map(|network| network.with_activation(activation).unwrap()));
     }
+    let canonical = ffn.with_form(Form::Canonical).unwrap();
+    let zeros = (1..canonical.count()).step_by(3).collect();
+    networks.push(canonical.with_zeros(zeros).unwrap());
     networks
 }
 

@@ -102,8 +102,7 @@ fn shape(network: &Network) -> String {
 
 /// Says what is learned.
 pub(super) fn say(source: &Source, global: &Global) {
-    if let (Source::Table(table), false) = (source, global.quiet) {
-        output::say(&table.decision.because);
-        table.notes.iter().for_each(|note| output::say(note));
+    if !global.quiet {
+        source.notes().iter().for_each(|note| output::say(note));
     }
 }

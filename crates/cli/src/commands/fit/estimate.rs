@@ -78,11 +78,7 @@ pub(super) fn run(
 
 /// What a person should know about the data before the fit.
 fn notes(source: &Source, prepared: &Prepared) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Source::Table(table) = source {
-        notes.push(table.decision.because.clone());
-        notes.extend(table.notes.iter().cloned());
-    }
+    let mut notes = source.notes();
     notes.extend(prepared.notes.iter().cloned());
     notes.push(format!(
         "rows: {} for the selection by {}, {} for the test; inputs: {}",
