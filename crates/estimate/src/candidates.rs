@@ -13,6 +13,10 @@ const STATES: [usize; 4] = [1, 2, 3, 5];
 const PARTS: [f64; 5] = [0.7, 0.5, 0.3, 0.2, 0.1];
 /// How many times as many numbers a network has before some of them become zeros.
 const DONOR: usize = 2;
+/// How many times as many numbers units of one input each have before some of them become zeros.
+const STEPWISE: f64 = 1.5;
+/// Most coefficients, zeros among them, of a network of such units.
+const STEPWISE_COEFFICIENTS: usize = 2000;
 /// Affine functions that are cross-validated at most.
 const LINEAR: usize = 5;
 
@@ -213,6 +217,34 @@ impl Space {
             .and_then(|all| larger.widened(&all))
             .filter(|all| all.r() >= network.r());
         all.or_else(|| larger.widened(network))
+    }
+
+    /// A network of the fewest iterations that begins with units of one input each, and how many numbers these have before some of them
+    /// become zeros; none in the paper's form, which has no zeros.
+    pub(crate) fn stepwise(
+        &self,
+        method: Method,
+        activation: Activation,
+    ) -> Option<(Network, usize)> {
+        let tying = match method {
+            _ if self.paper => return None,
+            Method::Single => Tying::Single,
+            Method::Loop => Tying::Loop {
+                t: *self.iterations.first()?,
+            },
+            Method::Untied => Tying::Untied {
+                t: UNTIED_ITERATIONS[0],
+            },
+        };
+        let c = Reduced::outputs_told(self.outputs);
+        let count = (STEPWISE * self.cap as f64) as usize;
+        let r = (count / (2 + c) / tying.blocks()).max(1);
+        let most = STEPWISE_COEFFICIENTS / (r * tying.blocks() + c);
+        let k = self.d.min(most.max(1));
+        let network = Network::ffn(k, self.outputs, k + c, r, tying).ok()?;
+        let network = network.with_activation(activation).ok()?;
+        let network = network.with_form(Form::Carried { extra: c }).ok()?;
+        Some((network, count))
     }
 
     /// The same network with as many hidden units as the cap allows.

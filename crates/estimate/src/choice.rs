@@ -20,6 +20,8 @@ pub struct Choice {
     pub inputs: Vec<usize>,
     /// Narrower networks that are fitted first, the narrowest first: each begins with the units of the one before.
     pub grown_from: Vec<Network>,
+    /// How many coefficients its units of one input each have, which are added one by one; none if it begins at random.
+    pub stepwise: Option<usize>,
     /// How many coefficients are left after the others became zero; none if all are.
     pub pruned_to: Option<usize>,
     /// Factor on the strengths of the evidence.

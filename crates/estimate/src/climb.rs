@@ -6,7 +6,7 @@
 use crate::curvature::{Curvature, Objective};
 use crate::prior::Prior;
 use crate::rows::Kind;
-use loopfit_model::{Network, Role};
+use loopfit_model::{Bounds, Network, Role};
 use loopfit_numerics::cholesky::Cholesky;
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
@@ -38,7 +38,7 @@ pub(crate) struct Climb<'a> {
 
 impl<'a> Climb<'a> {
     pub(crate) fn new(objective: &'a Objective<'a>, theta: Vec<f64>, prior: Prior) -> Self {
-        let curvature = objective.curvature(&theta, prior.zeros());
+        let curvature = objective.curvature(&theta, prior.kept());
         Self {
             objective,
             theta,
@@ -101,12 +101,22 @@ impl<'a> Climb<'a> {
         let value = loss + penalty.of(&self.theta);
         let mut gradient = gradient.clone();
         penalty.add_gradient(&self.theta, &mut gradient);
-        let mut full = matrix.clone();
-        penalty.add_matrix(&mut full);
+        let mut damped = matrix.clone();
+        penalty.add_matrix(&mut damped);
         let kept = self.prior.kept();
-        let gradient: Vec<f64> = kept.iter().map(|i| gradient[*i]).collect();
-        let mut damped = among(&full, &kept);
         let p = kept.len();
+        let bound = largest_coefficient();
+        // Coefficients at their bound that would leave it stay.
+        let held = |i: &usize| {
+            let theta = self.theta[kept[*i]];
+            theta.abs() >= bound && theta * gradient[*i] < 0.0
+        };
+        let held: Vec<usize> = (0..p).filter(held).collect();
+        for i in held {
+            gradient[i] = 0.0;
+            (0..i).for_each(|j| damped[j * p + i] = 0.0);
+            damped[i * p + i + 1..(i + 1) * p].fill(0.0);
+        }
         let mean = (0..p).map(|i| damped[i * p + i]).sum::<f64>() / p as f64;
         if !mean.is_finite() {
             return false;
@@ -124,7 +134,9 @@ impl<'a> Climb<'a> {
                 let mut step: Vec<f64> = gradient.iter().map(|g| -g).collect();
                 cholesky.solve(&mut step);
                 let mut theta = self.theta.clone();
-                (0..p).for_each(|i| theta[kept[i]] += step[i]);
+                (0..p).for_each(|i| {
+                    theta[kept[i]] = (theta[kept[i]] + step[i]).clamp(-bound, bound);
+                });
                 let new = self.objective.loss(&theta) + penalty.of(&theta);
                 let expected = 0.5
                     * (0..p)
@@ -136,7 +148,7 @@ impl<'a> Climb<'a> {
                     self.damping = (self.damping * (1.0 - cube).max(1.0 / 3.0)).max(1e-10);
                     self.growth = 2.0;
                     self.theta = theta;
-                    self.curvature = self.objective.curvature(&self.theta, self.prior.zeros());
+                    self.curvature = self.objective.curvature(&self.theta, self.prior.kept());
                     return true;
                 }
                 if expected <= 1e-14 * value.abs() {
@@ -156,9 +168,8 @@ impl<'a> Climb<'a> {
         let mut a = self.curvature.matrix.clone();
         a.iter_mut().for_each(|v| *v *= self.prior.beta);
         self.prior.penalty(1.0).add_matrix(&mut a);
-        let kept = self.prior.kept();
-        let mut cholesky = Cholesky::new(kept.len(), self.objective.level());
-        cholesky.factor(&among(&a, &kept), 0.0).then_some(cholesky)
+        let mut cholesky = Cholesky::new(self.prior.kept().len(), self.objective.level());
+        cholesky.factor(&a, 0.0).then_some(cholesky)
     }
 
     /// Makes the coefficients that the rows need least zero for good, so that at most `count` are left.
@@ -169,7 +180,7 @@ impl<'a> Climb<'a> {
     /// # Reference
     /// Hassibi and Stork, "Second order derivatives for network pruning: optimal brain surgeon", 1993.
     pub(crate) fn prune(&mut self, count: usize) {
-        let kept = self.prior.kept();
+        let mut kept = self.prior.kept().to_vec();
         // Where the matrix has no inverse, all count alike.
         let alike = || vec![1.0; kept.len()];
         let variances = self.variances().unwrap_or_else(alike);
@@ -179,12 +190,16 @@ impl<'a> Climb<'a> {
             .map(|(i, variance)| (self.theta[*i] * self.theta[*i] / variance, *i))
             .collect();
         needed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let dropped = kept.len().saturating_sub(count);
-        for (_, i) in needed.into_iter().take(dropped) {
-            self.theta[i] = 0.0;
-            self.prior.make_zero(i);
-        }
-        self.curvature = self.objective.curvature(&self.theta, self.prior.zeros());
+        needed.truncate(kept.len().saturating_sub(count));
+        needed.iter().for_each(|(_, i)| self.theta[*i] = 0.0);
+        kept.retain(|i| needed.iter().all(|(_, zero)| zero != i));
+        self.keep(kept);
+    }
+
+    /// Only these coefficients, in ascending places, are not zero for good from now on.
+    pub(crate) fn keep(&mut self, kept: Vec<usize>) {
+        self.prior.keep(kept);
+        self.curvature = self.objective.curvature(&self.theta, self.prior.kept());
     }
 
     /// The posterior variance of each coefficient that is not zero for good, by Laplace's approximation.
@@ -241,14 +256,9 @@ impl<'a> Climb<'a> {
     }
 }
 
-/// The rows and columns of a matrix that belong to these places.
-fn among(matrix: &[f64], places: &[usize]) -> Vec<f64> {
-    let p = matrix.len().isqrt();
-    let row = |i: &usize| {
-        let row = &matrix[i * p..][..p];
-        places.iter().map(move |j| row[*j])
-    };
-    places.iter().flat_map(row).collect()
+/// The bound of a model's coefficients.
+pub(crate) fn largest_coefficient() -> f64 {
+    f64::from(Bounds::default().coefficient)
 }
 
 /// A random start: incoming weights of the given size, small outgoing ones.

@@ -18,33 +18,20 @@ pub(crate) struct Curvature {
 }
 
 impl Curvature {
-    /// The same among `p` coefficients, of which these are the places.
-    fn spread(self, places: &[usize], p: usize) -> Self {
-        let kept = places.len();
-        if kept == p {
+    /// What belongs to these of the coefficients.
+    fn among(self, places: &[usize]) -> Self {
+        let p = self.gradient.len();
+        if places.len() == p {
             return self;
         }
-        let (mut gradient, mut matrix) = (vec![0.0; p], vec![0.0; p * p]);
-        for (i, place) in places.iter().enumerate() {
-            gradient[*place] = self.gradient[i];
-            for (j, other) in places.iter().enumerate() {
-                matrix[place * p + other] = self.matrix[i * kept + j];
-            }
-        }
+        let row = |i: &usize| {
+            let row = &self.matrix[i * p..][..p];
+            places.iter().map(move |j| row[*j])
+        };
         Self {
             loss: self.loss,
-            gradient,
-            matrix,
-        }
-    }
-
-    /// Zero in some coefficients.
-    fn without(&mut self, zeros: &[bool]) {
-        let p = zeros.len();
-        for i in (0..p).filter(|i| zeros[*i]) {
-            self.gradient[i] = 0.0;
-            self.matrix[i * p..][..p].fill(0.0);
-            (0..p).for_each(|j| self.matrix[j * p + i] = 0.0);
+            gradient: places.iter().map(|i| self.gradient[*i]).collect(),
+            matrix: places.iter().flat_map(row).collect(),
         }
     }
 }
@@ -78,32 +65,29 @@ impl<'a> Objective<'a> {
         })
     }
 
-    /// Loss, gradient and matrix, both zero in the coefficients that are zero for good.
-    pub(crate) fn curvature(&self, theta: &[f64], zeros: &[bool]) -> Curvature {
+    /// Loss, gradient and matrix in the coefficients that are kept, in their order; the others are zero.
+    pub(crate) fn curvature(&self, theta: &[f64], kept: &[usize]) -> Curvature {
         let wide = self.level.name() == "avx512";
         let objective = self;
         if self.tape.is_affine() && self.rows.factors() > 1 {
-            let mut curvature = match wide {
+            let all = match wide {
                 true => self.level.run(Scores::<4> { objective, theta }),
                 false => self.level.run(Scores::<2> { objective, theta }),
             };
-            curvature.without(zeros);
-            return curvature;
+            return all.among(kept);
         }
-        let kept: Vec<usize> = (0..theta.len()).filter(|i| !zeros[*i]).collect();
-        let squares = match wide {
+        match wide {
             true => self.level.run(Squares::<4> {
                 objective,
                 theta,
-                kept: &kept,
+                kept,
             }),
             false => self.level.run(Squares::<2> {
                 objective,
                 theta,
-                kept: &kept,
+                kept,
             }),
-        };
-        squares.spread(&kept, theta.len())
+        }
     }
 
     /// The outputs of all rows, row-major and clipped, and the loss of each.

@@ -6,6 +6,7 @@ use crate::curvature::Objective;
 use crate::prior::Prior;
 use crate::rounds::FACTOR_STEPS;
 use crate::rows::{Kind, Rows};
+use crate::stepwise::Stepwise;
 use crate::tape::Tape;
 use loopfit_data::Samples;
 use loopfit_likelihood::Likelihood;
@@ -28,6 +29,8 @@ const ATTEMPTS: u64 = 6;
 const PRUNED: f64 = 0.2;
 /// Steps after each time.
 const PRUNED_STEPS: usize = 6;
+/// Steps after each term of a network that grows by one after the other.
+const TERM_STEPS: usize = 3;
 /// Nobody asks to stop.
 const NEVER: Stop<'_> = &|| false;
 
@@ -53,6 +56,39 @@ impl Fit {
     ) -> Self {
         let prior = Prior::new(network, FIRST_PRECISION);
         Self::from(network, rows, fresh(network, stream), prior, steps, stop)
+    }
+
+    /// From units of one input each, added one by one as long as there are at most `count` coefficients that are not zero.
+    /// Then all that the network has of them and the units' reading of what was written before moves, for some steps.
+    pub(crate) fn stepwise(
+        network: &Network,
+        rows: &Rows,
+        count: usize,
+        steps: usize,
+        stream: Stream,
+        stop: Stop<'_>,
+    ) -> Self {
+        let tape = Tape::new(network);
+        let objective = Objective::new(&tape, rows);
+        let mut stepwise = Stepwise::new(network, &tape, rows, stream);
+        let mut prior = Prior::new(network, FIRST_PRECISION);
+        prior.keep(stepwise.places(false));
+        let mut climb = Climb::new(&objective, vec![0.0; tape.len()], prior);
+        climb.run(TERM_STEPS, None, stop);
+        while !stop() && stepwise.add(&mut climb.theta, count) {
+            climb.keep(stepwise.places(false));
+            climb.run(TERM_STEPS, None, stop);
+        }
+        if steps > 0 {
+            climb.keep(stepwise.places(true));
+            climb.run(steps, Some(LOOK), stop);
+            climb.weigh();
+        }
+        Self {
+            surprise: climb.surprise,
+            theta: climb.theta,
+            prior: climb.prior,
+        }
     }
 
     /// From the units of a fit of a narrower network, beside new ones that do nothing yet.
@@ -122,8 +158,7 @@ impl Fit {
 
     /// The places of the coefficients that are zero for good.
     pub(crate) fn zeros(&self) -> Vec<usize> {
-        let zeros = self.prior.zeros().iter().enumerate();
-        zeros.filter(|(_, zero)| **zero).map(|(i, _)| i).collect()
+        self.prior.zeros()
     }
 
     /// Goes on with each of the factors (ascending) on the penalties, from 1 upwards and downwards.
@@ -201,7 +236,6 @@ pub fn finish(
     samples: &Samples,
     likelihood: Likelihood,
     choice: &Choice,
-    bound: f32,
     stream: Stream,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Option<Parameters> {
@@ -234,10 +268,8 @@ pub fn finish(
     let (_, fit) = best?;
     let network = network.clone();
     let network = network.reading(samples.d(), choice.inputs.clone()).ok()?;
-    let zeros = fit.prior.zeros();
-    let kept = fit.theta.iter().zip(zeros).filter(|(_, zero)| !**zero);
-    let rounded = kept.map(|(v, _)| (*v as f32).clamp(-bound, bound));
-    let rounded = rounded.collect();
+    let kept = fit.prior.kept().iter().map(|i| fit.theta[*i]);
+    let rounded = kept.map(|v| v as f32).collect();
     let network = network.with_zeros(fit.zeros()).ok()?;
     Parameters::new(network, rounded).ok()
 }
@@ -259,7 +291,11 @@ fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>) -> Fit {
         Fit::least_surprising(&fits).clone()
     };
     let first = choice.grown_from.first().unwrap_or(network);
-    let mut best = best_of(&|s| Fit::new(first, &few, choice.steps, s, stop), stream);
+    let begin = |s| match choice.stepwise {
+        Some(count) => Fit::stepwise(first, &few, count, choice.steps, s, stop),
+        None => Fit::new(first, &few, choice.steps, s, stop),
+    };
+    let mut best = best_of(&begin, stream);
     let wider = choice.grown_from.iter().skip(1).chain([network]);
     for (narrow, wide) in choice.grown_from.iter().zip(wider) {
         let grown = |s| best.grown(narrow, wide, &few, choice.steps, s, stop);

@@ -21,6 +21,7 @@ pub mod reference;
 mod rounds;
 mod rows;
 mod select;
+mod stepwise;
 mod tape;
 
 pub use candidates::LOOP_ITERATIONS;

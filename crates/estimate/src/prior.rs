@@ -25,9 +25,11 @@ const FREE_PRECISION: f64 = 1e-6;
 pub(crate) struct Prior {
     /// Group of each coefficient; none for the output's bias.
     group: Vec<Option<usize>>,
-    /// Coefficients that are zero for good.
-    zeros: Vec<bool>,
-    /// Coefficients that differ in the class alone.
+    /// The places of the coefficients that are not zero for good, ascending.
+    kept: Vec<usize>,
+    /// Sets of coefficients that differ in the class alone.
+    classmates: Vec<Vec<usize>>,
+    /// The same sets as places among those that are kept.
     across: Vec<Vec<usize>>,
     /// Number of classes.
     classes: f64,
@@ -37,7 +39,7 @@ pub(crate) struct Prior {
     pub(crate) beta: f64,
 }
 
-/// A quadratic penalty, `1/2 theta^T (P Q) theta` with `P` diagonal.
+/// A quadratic penalty on the kept coefficients, `1/2 theta^T (P Q) theta` with `P` diagonal.
 #[derive(Debug)]
 pub(crate) struct Penalty<'a> {
     prior: &'a Prior,
@@ -48,7 +50,7 @@ impl Prior {
     /// One precision for all groups.
     pub(crate) fn new(network: &Network, precision: f64) -> Self {
         let mut group = vec![None; network.count()];
-        let (mut groups, mut across) = (0, Vec::new());
+        let (mut groups, mut classmates) = (0, Vec::new());
         let told = Reduced::outputs_told(network.outputs());
         // Channels that are the scores of classes.
         let scores = matches!(network.form(), Form::Carried { extra } if extra >= told);
@@ -61,13 +63,14 @@ impl Prior {
             let outgoing = view.name.ends_with(".w2") || view.name.ends_with(".b2");
             if told > 1 && (view.name == "output.weight" || scores && outgoing) {
                 let class = |col: usize| (0..told).map(move |c| view.offset + c * view.cols + col);
-                across.extend((0..view.cols).map(|col| class(col).collect()));
+                classmates.extend((0..view.cols).map(|col| class(col).collect()));
             }
         }
         Self {
-            zeros: vec![false; group.len()],
+            kept: (0..group.len()).collect(),
             group,
-            across,
+            across: classmates.clone(),
+            classmates,
             classes: network.outputs() as f64,
             alpha: vec![precision; groups],
             beta: 1.0,
@@ -91,18 +94,19 @@ impl Prior {
         };
         Penalty {
             prior: self,
-            precision: self.group.iter().map(of).collect(),
+            precision: self.kept.iter().map(|i| of(&self.group[*i])).collect(),
         }
     }
 
-    /// Coefficients that are zero for good.
-    pub(crate) fn zeros(&self) -> &[bool] {
-        &self.zeros
+    /// The places of the coefficients that are not zero for good, ascending.
+    pub(crate) fn kept(&self) -> &[usize] {
+        &self.kept
     }
 
-    /// The places of those that are not.
-    pub(crate) fn kept(&self) -> Vec<usize> {
-        (0..self.zeros.len()).filter(|i| !self.zeros[*i]).collect()
+    /// The places of those that are.
+    pub(crate) fn zeros(&self) -> Vec<usize> {
+        let kept = |i: &usize| self.kept.binary_search(i).is_ok();
+        (0..self.group.len()).filter(|i| !kept(i)).collect()
     }
 
     /// Whether a coefficient may become zero: all but the output's bias.
@@ -110,13 +114,13 @@ impl Prior {
         self.group[i].is_some()
     }
 
-    /// Makes a coefficient zero for good.
-    pub(crate) fn make_zero(&mut self, i: usize) {
-        self.zeros[i] = true;
-        self.across
-            .iter_mut()
-            .for_each(|set| set.retain(|j| *j != i));
-        self.across.retain(|set| !set.is_empty());
+    /// Only these coefficients, in ascending places, are not zero for good.
+    pub(crate) fn keep(&mut self, kept: Vec<usize>) {
+        let place = |i: &usize| kept.binary_search(i).ok();
+        let sets = self.classmates.iter();
+        let sets = sets.map(|set| set.iter().filter_map(place).collect());
+        self.across = sets.filter(|set: &Vec<usize>| !set.is_empty()).collect();
+        self.kept = kept;
     }
 
     /// Coefficients that are not penalised.
@@ -131,40 +135,41 @@ impl Prior {
 
     /// `theta^T Q theta` of each group.
     pub(crate) fn squares(&self, theta: &[f64]) -> Vec<f64> {
-        let sum = |set: &[usize]| set.iter().map(|i| theta[*i]).sum::<f64>();
-        self.sums(|i| theta[i] * theta[i], |set| sum(set) * sum(set))
+        let theta = self.of_kept(theta);
+        let sum = |set: &[usize]| set.iter().map(|k| theta[*k]).sum::<f64>();
+        self.sums(|k| theta[k] * theta[k], |set| sum(set) * sum(set))
     }
 
-    /// `tr (A^-1 Q)` of each group, from a factor of `A` and the diagonal of its inverse, both among the coefficients that are not zero
-    /// for good.
+    /// `tr (A^-1 Q)` of each group, from a factor of `A` and the diagonal of its inverse, both among the coefficients that are kept.
     pub(crate) fn traces(&self, factor: &Cholesky, inverse: &[f64]) -> Vec<f64> {
-        let kept = self.kept();
-        let mut place = vec![0; self.zeros.len()];
-        (0..kept.len()).for_each(|at| place[kept[at]] = at);
         let of_set = |set: &[usize]| {
-            let mut solution = vec![0.0; kept.len()];
-            set.iter().for_each(|i| solution[place[*i]] = 1.0);
+            let mut solution = vec![0.0; self.kept.len()];
+            set.iter().for_each(|k| solution[*k] = 1.0);
             factor.solve(&mut solution);
-            set.iter().map(|i| solution[place[*i]]).sum()
+            set.iter().map(|k| solution[*k]).sum()
         };
-        self.sums(|i| inverse[place[i]], of_set)
+        self.sums(|k| inverse[k], of_set)
     }
 
-    /// For each group the sum over its coefficients, less the sum over classes divided by their number.
+    /// For each group the sum over its kept coefficients, less the sum over classes divided by their number.
     fn sums(&self, own: impl Fn(usize) -> f64, of_set: impl Fn(&[usize]) -> f64) -> Vec<f64> {
         let mut sums = vec![0.0; self.alpha.len()];
-        for (i, group) in self.group.iter().enumerate() {
-            match group {
-                Some(g) if !self.zeros[i] => sums[*g] += own(i),
-                _ => (),
+        for (k, i) in self.kept.iter().enumerate() {
+            if let Some(g) = self.group[*i] {
+                sums[g] += own(k);
             }
         }
         for set in &self.across {
-            if let Some(g) = self.group[set[0]] {
+            if let Some(g) = self.group[self.kept[set[0]]] {
                 sums[g] -= of_set(set) / self.classes;
             }
         }
         sums
+    }
+
+    /// The kept ones of all coefficients.
+    fn of_kept(&self, theta: &[f64]) -> Vec<f64> {
+        self.kept.iter().map(|i| theta[*i]).collect()
     }
 }
 
@@ -179,29 +184,31 @@ impl Penalty<'_> {
             .map(move |set| (&set[..], self.precision[set[0]] / classes))
     }
 
-    /// Its value.
+    /// Its value at all coefficients.
     pub(crate) fn of(&self, theta: &[f64]) -> f64 {
-        let terms = self.precision.iter().zip(theta).map(|(l, t)| l * t * t);
+        let theta = self.prior.of_kept(theta);
+        let terms = self.precision.iter().zip(&theta).map(|(l, t)| l * t * t);
         let mut value = terms.sum::<f64>();
         for (set, precision) in self.across() {
-            let sum: f64 = set.iter().map(|i| theta[*i]).sum();
+            let sum: f64 = set.iter().map(|k| theta[*k]).sum();
             value -= precision * sum * sum;
         }
         0.5 * value
     }
 
-    /// Adds its gradient.
+    /// Adds its gradient at all coefficients to that of those that are kept.
     pub(crate) fn add_gradient(&self, theta: &[f64], to: &mut [f64]) {
-        for (to, (precision, theta)) in to.iter_mut().zip(self.precision.iter().zip(theta)) {
+        let theta = self.prior.of_kept(theta);
+        for (to, (precision, theta)) in to.iter_mut().zip(self.precision.iter().zip(&theta)) {
             *to = precision.mul_add(*theta, *to);
         }
         for (set, precision) in self.across() {
-            let sum: f64 = set.iter().map(|i| theta[*i]).sum();
-            set.iter().for_each(|i| to[*i] -= precision * sum);
+            let sum: f64 = set.iter().map(|k| theta[*k]).sum();
+            set.iter().for_each(|k| to[*k] -= precision * sum);
         }
     }
 
-    /// Adds its matrix to the right upper part of another.
+    /// Adds its matrix to the right upper part of another, both of the coefficients that are kept.
     pub(crate) fn add_matrix(&self, to: &mut [f64]) {
         let p = self.precision.len();
         for (i, precision) in self.precision.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! How work is spread over candidates, rows, starts and steps.
 
 use crate::candidates::Candidate;
+use crate::stepwise;
 use crate::tape::Tape;
 use loopfit_model::Network;
 
@@ -26,6 +27,11 @@ const SPARSE: usize = 2;
 const SPARSE_STARTS: [usize; 2] = [1, 3];
 /// How many times as much.
 const SPARSE_COST: f64 = 6.0;
+
+/// Steps with as many numbers as the cap that cost as much as such a fit.
+const STEPWISE_STEPS: f64 = 240.0;
+/// Work of looking at all edges of an input for one row.
+const SEARCH_WORK: f64 = 600.0;
 
 /// The cap to which the work of a request refers.
 const FULL_CAP: usize = 256;
@@ -105,6 +111,14 @@ impl Rounds {
 pub(crate) fn row_work(network: &Network, factors: usize) -> f64 {
     let (p, m) = (network.count() as f64, factors as f64);
     m * 0.55 * p * p + 5.0 * (2.0 + m) * Tape::new(network).work()
+}
+
+/// Work of a fit that grows by one unit after the other, has half as many numbers too many, and loses them.
+pub(crate) fn stepwise_work(cap: usize, d: usize, n: usize, factors: usize) -> f64 {
+    let p = cap as f64;
+    let steps = STEPWISE_STEPS * 0.55 * p * p * (n * factors) as f64;
+    let searches = SEARCH_WORK * p / 3.0 * (d * n.min(stepwise::ROWS)) as f64;
+    steps + searches
 }
 
 /// Work of one step of an affine function of all inputs.

@@ -7,31 +7,27 @@
 //! them. Training goes to convergence under a penalty and never looks at held-out rows, so that there are no checkpoints to choose
 //! from.
 
-use crate::candidates::{Candidate, Space, thinned};
-use crate::choice::{Choice, Chosen, PREFERRED, Selection, paired, sort};
+mod race;
+
+use crate::candidates::Space;
+use crate::choice::{Choice, Chosen, PREFERRED, Selection, paired};
 use crate::curvature::Objective;
 use crate::fit::Fit;
 use crate::ranking::{consensus, ranking};
-use crate::rounds::{Rounds, STEPS, full_linear_work, of_cap};
+use crate::rounds::{full_linear_work, of_cap};
 use crate::rows::{Kind, Rows};
 use crate::tape::Tape;
 use loopfit_data::Samples;
 use loopfit_likelihood::Likelihood;
 use loopfit_model::{Activation, Method, Network};
 use loopfit_numerics::stream::Stream;
-use loopfit_numerics::sum::mean;
+use race::Race;
 use rayon::prelude::*;
 
-/// Factors on the strengths that the evidence gives.
-const FACTORS: [f64; 6] = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
 /// Factors for affine functions, whose fits cost little.
 const LINEAR_FACTORS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
 /// Steps for an affine function: least squares need one, logistic regression a few, the evidence the rest.
 const LINEAR_STEPS: usize = 60;
-/// Part of the first round's candidates that are taken at random; the others are neighbours of the best of these.
-const RANDOM: f64 = 0.6;
-/// How many of the best have neighbours.
-const PARENTS: usize = 6;
 /// Caps that are never lowered for want of rows.
 const LEAST_CAP: usize = 32;
 
@@ -113,6 +109,8 @@ struct Lines {
 struct Job<'a> {
     view: &'a View,
     network: &'a Network,
+    /// How many coefficients it has that begins with units of one input each.
+    stepwise: Option<usize>,
     /// How many coefficients are to be left.
     pruned_to: Option<usize>,
     starts: usize,
@@ -189,10 +187,11 @@ impl<'a> Problem<'a> {
                 let stream = request.stream.child("linear");
                 self.linear(&space, &mut lines, request.work, stream)
             };
+            let stepwise = race.stepwise(stream.child("stepwise"));
             let methods = request.methods.iter().enumerate().map(|(i, method)| {
                 let stream = stream.child(method.key());
                 let smaller = before.and_then(|before| before.methods[i].as_ref());
-                match race.run(*method, smaller, stream) {
+                match race.run(*method, smaller, stepwise, stream) {
                     Some(found) => Some(found.or(smaller, stream)),
                     None => smaller.cloned(),
                 }
@@ -251,6 +250,7 @@ impl<'a> Problem<'a> {
             let mut job = Job {
                 view: &self.view(network.d()),
                 network: &network,
+                stepwise: None,
                 pruned_to: None,
                 steps: LINEAR_STEPS,
                 factors: &LINEAR_FACTORS,
@@ -306,6 +306,9 @@ impl<'a> Problem<'a> {
                 let of = stream.nth(*fold as u64).nth(*s as u64);
                 let rows = &job.view.fitted[*fold];
                 match narrow {
+                    _ if let Some(count) = job.stepwise => {
+                        Fit::stepwise(network, rows, count, job.steps, of, stop)
+                    }
                     Some(narrow) => {
                         let from = &narrow.fits[*fold];
                         from.grown(&narrow.network, network, rows, job.steps, of, stop)
@@ -323,6 +326,7 @@ impl<'a> Problem<'a> {
         let Job {
             view,
             network,
+            stepwise,
             pruned_to,
             starts,
             steps,
@@ -360,6 +364,7 @@ impl<'a> Problem<'a> {
             network: network.clone(),
             inputs: self.ranking[..network.d()].to_vec(),
             grown_from: grown_from.clone(),
+            stepwise,
             pruned_to,
             factor: *factor,
             starts,
@@ -394,186 +399,5 @@ impl<'a> Problem<'a> {
         }
         let tape = Tape::new(network);
         Objective::new(&tape, rows).outputs(theta, self.bound)
-    }
-}
-
-/// The networks of a method under one cap.
-#[derive(Debug)]
-struct Race<'a> {
-    problem: &'a Problem<'a>,
-    space: &'a Space,
-    /// Work to spend on a method.
-    work: f64,
-    /// The part of the selection that a method is.
-    part: f64,
-}
-
-/// A network in the second or third round.
-#[derive(Clone, Copy, Debug)]
-struct Entrant<'a> {
-    network: &'a Network,
-    /// What it grows from.
-    narrow: Option<&'a Choice>,
-    /// How many of its coefficients are to be left.
-    pruned_to: Option<usize>,
-    starts: usize,
-}
-
-impl<'a> Entrant<'a> {
-    fn new(network: &'a Network, starts: usize) -> Self {
-        Self {
-            network,
-            narrow: None,
-            pruned_to: None,
-            starts,
-        }
-    }
-}
-
-impl Race<'_> {
-    /// Three rounds, and beside the last what grows from the winner under a smaller cap.
-    fn run(&self, method: Method, smaller: Option<&Chosen>, stream: Stream) -> Option<Chosen> {
-        let candidates = self.space.networks(method);
-        if candidates.is_empty() {
-            self.advance(self.part);
-            return None;
-        }
-        let first = &self.problem.folds[0].fitted;
-        let folds = self.problem.folds.len();
-        let rounds = Rounds::new(&candidates, first.n, first.factors(), folds, self.work);
-        let part = self.part / 3.0;
-        let mut kept = self.screen(&candidates, &rounds, part, stream.child("first"));
-        kept.truncate(rounds.candidates[1]);
-        let share = part / kept.len() as f64;
-        let stream_of = stream.child("second");
-        let once = |candidate: &Candidate| {
-            let choices = self.again(&Entrant::new(&candidate.network, 1), 1, &[1.0], stream_of);
-            self.advance(share);
-            choices
-        };
-        let mut second: Vec<Choice> = kept.par_iter().flat_map(once).collect();
-        sort(&mut second);
-        second.truncate(rounds.candidates[2]);
-        let grows = smaller.and_then(|smaller| smaller.grows.as_ref());
-        let grown = grows.and_then(|narrow| {
-            let network = self.space.widened(&narrow.network)?;
-            (network.r() > narrow.network.r()).then_some((network, narrow))
-        });
-        let mut donors: Vec<Network> = Vec::new();
-        for choice in second.iter().take(rounds.sparse) {
-            let donor = self.space.donor(&choice.network);
-            donors.extend(donor.filter(|donor| !donors.contains(donor)));
-        }
-        let mut entrants: Vec<(&str, Entrant<'_>)> = Vec::new();
-        let third = |network| ("third", Entrant::new(network, rounds.starts));
-        entrants.extend(second.iter().map(|c| third(&c.network)));
-        entrants.extend(grown.iter().map(|(network, narrow)| {
-            let narrow = Some(*narrow);
-            let entrant = Entrant::new(network, rounds.starts);
-            ("grown", Entrant { narrow, ..entrant })
-        }));
-        entrants.extend(donors.iter().map(|donor| {
-            let pruned_to = Some(self.space.cap);
-            let entrant = Entrant::new(donor, rounds.sparse_starts);
-            (
-                "sparse",
-                Entrant {
-                    pruned_to,
-                    ..entrant
-                },
-            )
-        }));
-        let share = part / entrants.len() as f64;
-        let judged = |(name, entrant): &(&str, Entrant<'_>)| {
-            let choices = self.again(entrant, 2, &FACTORS, stream.child(name));
-            self.advance(share);
-            choices
-        };
-        let last = entrants.par_iter().flat_map(judged).collect();
-        Chosen::of(last, stream)
-    }
-
-    fn advance(&self, part: f64) {
-        (self.problem.watch.advance)(part);
-    }
-
-    fn again(
-        &self,
-        entrant: &Entrant<'_>,
-        round: usize,
-        factors: &[f64],
-        stream: Stream,
-    ) -> Vec<Choice> {
-        let job = Job {
-            view: &self.problem.view(entrant.network.d()),
-            network: entrant.network,
-            pruned_to: entrant.pruned_to,
-            starts: entrant.starts,
-            steps: STEPS[round],
-            factors,
-        };
-        self.problem.cross_validate(&job, entrant.narrow, stream)
-    }
-
-    /// The first round, the best first: candidates at random, then neighbours of the best of them.
-    fn screen(
-        &self,
-        candidates: &[Candidate],
-        rounds: &Rounds,
-        part: f64,
-        stream: Stream,
-    ) -> Vec<Candidate> {
-        let at_random = (RANDOM * rounds.candidates[0] as f64).ceil() as usize;
-        let tried = thinned(candidates, at_random, stream.child("candidates"));
-        let mut ranked = self.briefly(tried, rounds, RANDOM * part, stream.child("random"));
-        let left = rounds.candidates[0] - ranked.len();
-        let best: Vec<Candidate> = ranked
-            .iter()
-            .take(PARENTS)
-            .map(|(_, c)| c.clone())
-            .collect();
-        let is_new = |c: &&Candidate| {
-            best.iter().any(|parent| parent.is_neighbour(c))
-                && ranked.iter().all(|(_, known)| known != *c)
-        };
-        let near: Vec<Candidate> = candidates.iter().filter(is_new).cloned().collect();
-        let near = thinned(&near, left, stream.child("neighbours"));
-        ranked.extend(self.briefly(near, rounds, (1.0 - RANDOM) * part, stream.child("near")));
-        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-        ranked.into_iter().map(|(_, candidate)| candidate).collect()
-    }
-
-    /// Candidates with their held-out losses after few steps on few rows, the best first.
-    fn briefly(
-        &self,
-        candidates: Vec<Candidate>,
-        rounds: &Rounds,
-        part: f64,
-        stream: Stream,
-    ) -> Vec<(f64, Candidate)> {
-        let jobs: Vec<(usize, usize)> = (0..candidates.len())
-            .flat_map(|i| (0..rounds.folds).map(move |fold| (i, fold)))
-            .collect();
-        let share = part / jobs.len().max(1) as f64;
-        let losses: Vec<f64> = jobs
-            .par_iter()
-            .map(|(i, fold)| {
-                let (network, fold_rows) = (&candidates[*i].network, &self.problem.folds[*fold]);
-                let inputs = &fold_rows.ranking[..network.d()];
-                let few = fold_rows.fitted.first(rounds.rows).with_inputs(inputs);
-                let stream = stream.nth(*i as u64).nth(*fold as u64);
-                let fit = Fit::new(network, &few, STEPS[0], stream, self.problem.watch.stop);
-                self.advance(share);
-                let held = fold_rows.held.with_inputs(inputs);
-                mean(&self.problem.held(network, &held, &fit.theta).1)
-            })
-            .collect();
-        let mut ranked: Vec<(f64, Candidate)> = losses
-            .chunks(rounds.folds)
-            .map(mean)
-            .zip(candidates)
-            .collect();
-        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-        ranked
     }
 }

@@ -88,15 +88,7 @@ fn a_product_is_answered_by_a_network() {
     assert!(chosen.best.fitted().count() <= 40);
     // The honest estimate is not below the smallest mean by more than chance.
     assert!(chosen.error > 0.8 * chosen.best.cross_validation());
-    let model = finish(
-        &samples,
-        gaussian(),
-        &chosen.best,
-        128.0,
-        Stream::new(2),
-        NEVER,
-    )
-    .unwrap();
+    let model = finish(&samples, gaussian(), &chosen.best, Stream::new(2), NEVER).unwrap();
     assert_eq!(model.network().d(), 4);
     let x = [0.5, -1.0, 0.3, 0.2];
     let f = forward(&model, &x)[0];
@@ -109,7 +101,7 @@ fn the_affine_function_is_that_of_least_squares() {
     let samples = draws(4000, 2, |x, i| 0.5 * x[0] - x[1] + 0.25 + 0.1 * noise(i));
     let selection = select(&samples, gaussian(), &request(3, &[]));
     let choice = &selection.linear.as_ref().unwrap().best;
-    let model = finish(&samples, gaussian(), choice, 128.0, Stream::new(2), NEVER).unwrap();
+    let model = finish(&samples, gaussian(), choice, Stream::new(2), NEVER).unwrap();
     let mut moments = [0.0; 3];
     for (x, y) in samples.x().chunks(2).zip(samples.y()) {
         let x = [f64::from(x[0]), f64::from(x[1])];
@@ -130,15 +122,7 @@ fn separable_classes_stay_finite() {
     let selection = select(&samples, likelihood, &request(24, &[Method::Single]));
     for chosen in selection.all() {
         assert!(chosen.error.is_finite() && chosen.error < 0.5);
-        let model = finish(
-            &samples,
-            likelihood,
-            &chosen.best,
-            128.0,
-            Stream::new(2),
-            NEVER,
-        )
-        .unwrap();
+        let model = finish(&samples, likelihood, &chosen.best, Stream::new(2), NEVER).unwrap();
         assert!(model.values().iter().all(|v| v.abs() <= 128.0));
     }
 }
@@ -155,7 +139,7 @@ fn threads_change_nothing() {
         pool.install(|| {
             let selection = select(&samples, gaussian(), &request(20, &[Method::Loop]));
             let choice = &selection.methods[0].as_ref().unwrap().best;
-            let model = finish(&samples, gaussian(), choice, 128.0, Stream::new(2), NEVER).unwrap();
+            let model = finish(&samples, gaussian(), choice, Stream::new(2), NEVER).unwrap();
             let bits: Vec<u32> = model.values().iter().map(|v| v.to_bits()).collect();
             (selection.best(), model.network().clone(), bits)
         })

@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub use loopfit_estimate::LOOP_ITERATIONS;
 
 /// Work of each method at the efforts that have a name, in units of a tenth of a nanosecond of one core.
-pub const QUICK: f64 = 1e10;
+pub const QUICK: f64 = 7e9;
 /// The default.
 pub const STANDARD: f64 = 2e11;
 /// For the last percent.
@@ -468,8 +468,8 @@ impl Prepared {
         stream: Stream,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<FittedModel, SearchError> {
-        let (bound, stream) = (self.bounds.coefficient, stream.child("last"));
-        let fitted = finish(&part.samples, self.likelihood, choice, bound, stream, stop);
+        let stream = stream.child("last");
+        let fitted = finish(&part.samples, self.likelihood, choice, stream, stop);
         let fitted = fitted.ok_or(SearchError::NoTargets)?;
         let parameters = if ask.paper { fitted.to_paper() } else { fitted };
         Ok(FittedModel {
