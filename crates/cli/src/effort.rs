@@ -7,6 +7,7 @@ use clap::Args;
 use loopfit_search::estimate;
 use loopfit_search::fit::{QUICK, STANDARD, STRONG};
 use loopfit_search::protocol::Protocol;
+use loopfit_search::replication::Source;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -66,11 +67,11 @@ impl SearchArguments {
             .map(|(_, option)| option)
     }
 
-    /// The protocol with what the other options fix.
-    pub(crate) fn protocol(&self) -> Result<Arc<Protocol>> {
+    /// The protocol for a source, with what the other options fix.
+    pub(crate) fn protocol(&self, source: &Source) -> Result<Arc<Protocol>> {
         let mut protocol = match &self.protocol {
             Some(path) => Protocol::read(path)?,
-            None => Protocol::default(),
+            None => Protocol::of(source.is_density()),
         };
         for Shape { q, r, tying } in &self.shape {
             protocol.shapes.fix(*q, *r, *tying);

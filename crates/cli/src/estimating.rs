@@ -4,7 +4,6 @@ use crate::effort::SearchArguments;
 use crate::exit::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use loopfit_data::Task;
 use loopfit_model::{Activation, Method};
 use loopfit_search::estimate::{Ask, LOOP_ITERATIONS, TEST_FRACTION};
 use loopfit_search::replication::Source;
@@ -68,11 +67,7 @@ impl EstimateArguments {
         ffn: bool,
         search: &SearchArguments,
     ) -> Result<bool> {
-        let density = match source {
-            Source::Simulation { simulation, .. } => simulation.is_density(),
-            Source::Table(table) => table.decision.task == Task::Density,
-        };
-        let reason = match (ffn, density, search.searches()) {
+        let reason = match (ffn, source.is_density(), search.searches()) {
             (false, _, _) => "the Transformer",
             (_, true, _) => "a density",
             (_, _, Some(option)) => option,

@@ -420,3 +420,129 @@ fn weighed(weight: &[Octet], a: &[Octet], b: &[Octet]) -> f64 {
     }
     sum.sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::Fit;
+    use crate::rows::Kind;
+    use loopfit_data::Samples;
+    use loopfit_model::{Form, Tying};
+    use loopfit_numerics::lanes::Level;
+
+    /// Nine inputs, of which the third and the eighth matter, each by a step.
+    fn steps(n: usize, kind: Kind) -> Rows {
+        let draws = Stream::new(5);
+        let x: Vec<f32> = (0..9 * n as u64).map(|i| draws.normal(i) as f32).collect();
+        let y = x.chunks(9).map(|x| {
+            let steps = [x[2] > 0.4, x[7] > -0.3].map(|step| f32::from(u8::from(step)));
+            match kind {
+                Kind::Multiclass => steps[0] + steps[1],
+                _ => 2.0 * steps[0] - steps[1],
+            }
+        });
+        let samples = Samples::new(9, x.clone(), y.collect()).unwrap();
+        let outputs = if kind == Kind::Multiclass { 3 } else { 1 };
+        Rows::new(&samples, &(0..n).collect::<Vec<_>>(), kind, outputs)
+    }
+
+    fn network(outputs: usize, r: usize, tying: Tying) -> Network {
+        let c = Reduced::outputs_told(outputs);
+        let network = Network::ffn(9, outputs, 9 + c, r, tying).unwrap();
+        let network = network.with_activation(Activation::Tanh).unwrap();
+        network.with_form(Form::Carried { extra: c }).unwrap()
+    }
+
+    #[test]
+    fn steps_of_two_inputs_are_found_among_nine() {
+        for kind in [Kind::Gaussian, Kind::Multiclass] {
+            let rows = steps(600, kind);
+            for tying in [Tying::Single, Tying::Loop { t: 2 }, Tying::Untied { t: 2 }] {
+                let network = network(rows.outputs, 2, tying);
+                let c = Reduced::outputs_told(rows.outputs);
+                // Two units, the inputs themselves and the outputs' biases.
+                let count = 2 * (2 + c) + 2 * c + c;
+                let tape = Tape::new(&network);
+                let mut stepwise = Stepwise::new(&network, &tape, &rows, Stream::new(1));
+                let fit = Fit::stepwise(&network, &rows, count, 0, Stream::new(1), &|| false);
+                let mut theta = vec![0.0; tape.len()];
+                assert!(stepwise.add(&mut theta, count));
+                let mut taken = stepwise.units.iter().chain(&stepwise.inputs);
+                assert!(
+                    taken.all(|input| [2, 7].contains(input)),
+                    "{kind:?} {tying:?}"
+                );
+                let kept = network.count() - fit.zeros().len();
+                assert!(kept <= count, "{kind:?} {tying:?}");
+                let objective = Objective::new(&tape, &rows);
+                let none = objective.loss(&vec![0.0; tape.len()]);
+                assert!(
+                    objective.loss(&fit.theta) < 0.5 * none,
+                    "{kind:?} {tying:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn terms_use_the_places_that_they_say() {
+        let rows = steps(300, Kind::Multiclass);
+        for tying in [Tying::Single, Tying::Loop { t: 3 }, Tying::Untied { t: 2 }] {
+            let network = network(3, 4, tying);
+            let tape = Tape::new(&network);
+            let mut stepwise = Stepwise::new(&network, &tape, &rows, Stream::new(2));
+            let mut theta = vec![0.0; tape.len()];
+            while stepwise.add(&mut theta, 30) {}
+            let places = stepwise.places(false);
+            assert!(places.len() <= 30 && places.is_sorted());
+            for (place, value) in theta.iter().enumerate() {
+                assert!(
+                    *value == 0.0 || places.contains(&place),
+                    "{tying:?} {place}"
+                );
+            }
+            // What units read of other channels, in loops and later blocks.
+            let more = stepwise.places(true).len() > places.len();
+            assert_eq!(more, tying != Tying::Single);
+        }
+    }
+
+    /// With no other term, a gain is what the regression of the response on the term explains.
+    #[test]
+    fn gains_are_those_of_a_regression() {
+        let rows = steps(200, Kind::Gaussian);
+        let network = network(1, 1, Tying::Single);
+        let tape = Tape::new(&network);
+        let stepwise = Stepwise::new(&network, &tape, &rows, Stream::new(1));
+        let theta = vec![0.0; tape.len()];
+        let search = Search {
+            stepwise: &stepwise,
+            theta: &theta,
+            left: 100,
+        };
+        let of_rows = |value: &dyn Fn(usize) -> Octet| -> Vec<f64> {
+            (0..rows.n).map(|i| value(i / OCTET).0[i % OCTET]).collect()
+        };
+        // The loss at zero is half the square; the response is 2, 1, 0 or -1.
+        let y: Vec<f64> = gradients(&tape, &rows, &theta, 1).0[0]
+            .iter()
+            .flat_map(|g| g.0.map(|g| -g))
+            .take(rows.n)
+            .collect();
+        assert!(y.iter().all(|y| [2.0, 1.0, 0.0, -1.0].contains(y)));
+        let centred = |v: &[f64]| {
+            let mean = v.iter().sum::<f64>() / v.len() as f64;
+            v.iter().map(|v| v - mean).collect::<Vec<f64>>()
+        };
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        for next in Level::fastest().run(search) {
+            let term = next.term;
+            let z = of_rows(&|octet| term.value(rows.x(octet)[term.input], Activation::Tanh));
+            let (z, y) = (centred(&z), centred(&y));
+            let slope = product(&z, &y) / product(&z, &z);
+            assert!((next.outgoing[0] - slope).abs() < 1e-9);
+            let gain = slope * product(&z, &y) / term.count(1) as f64;
+            assert!((next.gain - gain).abs() < 1e-9 * (1.0 + gain));
+        }
+    }
+}

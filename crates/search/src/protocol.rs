@@ -362,6 +362,16 @@ pub(crate) struct Draw {
 }
 
 impl Protocol {
+    /// What is searched where no protocol is given: the default, but for densities half of the starts have no weight decay. By the mean over the
+    /// three methods of the error relative to the method's best that is better; studies keep what they were frozen with.
+    pub fn of(density: bool) -> Self {
+        let mut protocol = Self::default();
+        if density {
+            protocol.decay.none = 0.5;
+        }
+        protocol
+    }
+
     /// Reads a protocol file.
     pub fn read(path: &Path) -> Result<Self, SearchError> {
         let wrong = |why: String| SearchError::ProtocolFile {

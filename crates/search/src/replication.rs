@@ -219,6 +219,14 @@ impl Source {
         }
     }
 
+    /// Whether a density is to be estimated.
+    pub fn is_density(&self) -> bool {
+        match self {
+            Self::Simulation { simulation, .. } => simulation.is_density(),
+            Self::Table(table) => table.decision.task == Task::Density,
+        }
+    }
+
     /// Name of the data, as the user writes it.
     pub fn name(&self) -> String {
         match self {

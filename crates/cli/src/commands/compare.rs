@@ -125,9 +125,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             "the seeds run past the largest number: use a smaller --first-seed".to_string(),
         ));
     };
-    let protocol = a.search.protocol()?;
-    let families = a.architecture.families(&Method::ALL, &protocol)?;
     let source = a.learn.source(a.first_seed)?;
+    let protocol = a.search.protocol(&source)?;
+    let families = a.architecture.families(&Method::ALL, &protocol)?;
     estimate::say(&source, global);
     let seeds: Vec<u64> = (a.first_seed..=last).collect();
     if a.equal == EqualName::Updates

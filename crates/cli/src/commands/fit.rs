@@ -86,9 +86,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             "--shape {method}=... is for a method that --method leaves out"
         )));
     }
-    let protocol = a.search.protocol()?;
     let methods: Vec<Method> = Method::ALL.into_iter().filter(|m| wanted(*m)).collect();
     let source = a.learn.source(a.seed)?;
+    let protocol = a.search.protocol(&source)?;
     if a.estimate
         .applies(&source, a.architecture.is_ffn(), &a.search)?
     {
