@@ -4,7 +4,7 @@ use crate::fit::Fit;
 use crate::honest;
 use loopfit_model::Network;
 use loopfit_numerics::stream::Stream;
-use loopfit_numerics::sum::mean;
+use loopfit_numerics::sum::{mean, standard_error};
 
 /// Standard errors by which the held-out loss of a network must be below that of the affine function to be preferred.
 pub(crate) const PREFERRED: f64 = 2.0;
@@ -49,6 +49,11 @@ impl Choice {
     /// Mean loss over held-out rows.
     pub fn cross_validation(&self) -> f64 {
         mean(&self.losses)
+    }
+
+    /// Its standard error.
+    pub(crate) fn standard_error(&self) -> f64 {
+        standard_error(&self.losses)
     }
 }
 
@@ -142,12 +147,10 @@ impl Selection {
 pub fn paired(a: &[f64], b: &[f64]) -> f64 {
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
     let centre = mean(&differences);
-    let squares: Vec<f64> = differences
-        .iter()
-        .map(|d| (d - centre) * (d - centre))
-        .collect();
-    let se = (mean(&squares) / squares.len() as f64).sqrt();
-    if centre == 0.0 { 0.0 } else { centre / se }
+    if centre == 0.0 {
+        return 0.0;
+    }
+    centre / standard_error(&differences)
 }
 
 /// The smallest mean loss first.

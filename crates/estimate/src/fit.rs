@@ -230,8 +230,8 @@ fn widened(theta: &[f64], narrow: &Network, network: &Network, stream: Stream) -
     wide
 }
 
-/// Fits a choice to all samples: several starts, the least surprising one, its penalty times the factor. A fit whose loss is above that of
-/// held-out rows in cross-validation has ended in a poor optimum: others are tried.
+/// Fits a choice to all samples: several starts, the least surprising one, its penalty times the factor. A fit whose loss is clearly above that
+/// of held-out rows in cross-validation has ended in a poor optimum: others are tried.
 pub fn finish(
     samples: &Samples,
     likelihood: Likelihood,
@@ -246,7 +246,7 @@ pub fn finish(
     let network = &choice.network;
     let tape = Tape::new(network);
     let objective = Objective::new(&tape, &all);
-    let expected = choice.cross_validation() * all.n as f64;
+    let expected = (choice.cross_validation() + choice.standard_error()) * all.n as f64;
     let mut best: Option<(f64, Fit)> = None;
     // An affine function has one optimum.
     let attempts = if tape.is_affine() { 1 } else { ATTEMPTS };

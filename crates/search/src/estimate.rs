@@ -27,7 +27,7 @@ pub const STRONG: f64 = 6e11;
 pub const TEST_FRACTION: f64 = 0.2;
 
 /// Rows above which one split replaces the folds: usually, and where there is little work to do.
-const FOLDS_UP_TO: [usize; 2] = [6000, 1500];
+const FOLDS_UP_TO: [usize; 2] = [6000, 800];
 /// Rows up to which the choice is made again on all of them, once its test score is known.
 const SELECTED_AGAIN_UP_TO: usize = 3000;
 /// The smallest cap beside the one that is asked for.
