@@ -4,7 +4,7 @@ use crate::exit::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use loopfit_data::catalog::Loaded;
-use loopfit_data::table::Delimiter;
+use loopfit_data::table::{Decimal, Delimiter};
 use loopfit_data::{DataSet, ReadOptions, Simulation, Table, TaskKind};
 use loopfit_search::replication::{Noise, Source, TableOptions, TableSource};
 use std::path::{Path, PathBuf};
@@ -82,6 +82,9 @@ pub(crate) struct ReadArguments {
     /// What separates cells; guessed by default.
     #[arg(long, value_name = "NAME")]
     delimiter: Option<DelimiterName>,
+    /// How numbers are written, 0.5 or 0,5; guessed by default.
+    #[arg(long, value_name = "point|comma")]
+    decimal: Option<DecimalName>,
     #[command(flatten)]
     folder: FolderArgument,
 }
@@ -101,14 +104,23 @@ enum DelimiterName {
     Whitespace,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DecimalName {
+    Point,
+    Comma,
+}
+
 impl ReadArguments {
     /// Refuses what says how another kind of DATA is read.
     fn check(&self, name: &DataName) -> Result<()> {
         let file = matches!(name, DataName::File(_));
-        if !file && (self.header.is_some() || self.delimiter.is_some()) {
-            return Err(usage(
-                "--header and --delimiter are for files: leave them out".to_string(),
-            ));
+        let given = [
+            (self.header.is_some(), "--header"),
+            (self.delimiter.is_some(), "--delimiter"),
+            (self.decimal.is_some(), "--decimal"),
+        ];
+        if let Some((_, option)) = given.iter().find(|(given, _)| *given && !file) {
+            return Err(usage(format!("{option} is for files: leave it out")));
         }
         if !matches!(name, DataName::Set(_)) && self.folder.data_dir.is_some() {
             return Err(usage(
@@ -134,10 +146,14 @@ impl ReadArguments {
                 DelimiterName::Bar => Delimiter::Bar,
                 DelimiterName::Whitespace => Delimiter::Whitespace,
             }),
+            decimal: self.decimal.map(|d| match d {
+                DecimalName::Point => Decimal::Point,
+                DecimalName::Comma => Decimal::Comma,
+            }),
         }
     }
 
-    /// The rows of DATA and what a person should know about them; of a simulation, its test
+    /// The rows of DATA and what a person should know about them beside the table's own notes; of a simulation, its test
     /// observations for a seed.
     pub(crate) fn table(&self, name: &DataName, seed: Option<u64>) -> Result<(Table, Vec<String>)> {
         self.check(name)?;

@@ -159,6 +159,15 @@ pub enum Target {
     },
 }
 
+impl Target {
+    /// The column.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Response { name, .. } | Self::Classes { name, .. } => name,
+        }
+    }
+}
+
 /// Inputs in model units, and how many cells the training rows did not prepare for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Features {

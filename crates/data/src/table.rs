@@ -12,11 +12,11 @@ mod records;
 mod sniff;
 
 pub use error::TableError;
-pub use sniff::Delimiter;
+pub use sniff::{Decimal, Delimiter};
 
 use sha2::{Digest, Sha256};
 use std::fs::File;
-use std::io::Read;
+use std::io::{Cursor, Read, Seek};
 use std::path::Path;
 
 /// Code of a missing cell in [`Categorical::codes`].
@@ -28,6 +28,7 @@ pub struct Table {
     source: String,
     names: Vec<String>,
     columns: Vec<Column>,
+    notes: Vec<String>,
 }
 
 /// One column: numeric if every cell that is not missing is a finite number.
@@ -59,6 +60,8 @@ pub struct ReadOptions {
     /// What separates cells; by default the character that cuts the first lines into equally
     /// many cells.
     pub delimiter: Option<Delimiter>,
+    /// How numbers are written; by default with a comma if some of the first lines' cells are such numbers and none has a point.
+    pub decimal: Option<Decimal>,
 }
 
 impl Table {
@@ -69,16 +72,14 @@ impl Table {
             return Self::from_reader("standard input", std::io::stdin().lock(), options);
         }
         let name = path.display().to_string();
-        let open = || File::open(path).map_err(|e| TableError::open(&name, e));
-        let mut start = Vec::new();
-        open()?
-            .take(4)
-            .read_to_end(&mut start)
-            .map_err(|e| TableError::open(&name, e))?;
-        if start == read::PARQUET_MAGIC {
-            return Self::from_parquet(&name, open()?);
+        let unreadable = |e| TableError::open(&name, e);
+        // Opened once: a pipe gives its bytes to the first that reads them.
+        let mut file = File::open(path).map_err(unreadable)?;
+        let start = read::peek(&mut file, 4).map_err(unreadable)?;
+        if start == read::PARQUET_MAGIC && file.rewind().is_ok() {
+            return Self::from_parquet(&name, file);
         }
-        Self::from_reader(&name, open()?, options)
+        Self::from_reader(&name, Cursor::new(start).chain(file), options)
     }
 
     /// Reads text, possibly gzip-compressed; `source` names it in messages.
@@ -120,7 +121,41 @@ impl Table {
             source: source.to_string(),
             names,
             columns,
+            notes: Vec::new(),
         }
+    }
+
+    /// The same rows with more that a person should know about how they were read.
+    fn with_notes(mut self, notes: Vec<String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+
+    /// What a person should know about how the table was read: what was skipped or taken otherwise than it looks.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The rows that have a value in a column, and a note if there are others; all rows if none has one.
+    pub fn with_values_of(self, name: &str) -> Self {
+        let Some(column) = self.column(name) else {
+            return self;
+        };
+        let rows: Vec<usize> = (0..column.len())
+            .filter(|row| !column.is_missing(*row))
+            .collect();
+        let missing = column.len() - rows.len();
+        if missing == 0 || rows.is_empty() {
+            return self;
+        }
+        let what = if missing == 1 { "row" } else { "rows" };
+        let note = format!("left out {missing} {what} without a value of `{name}`");
+        let columns = self
+            .columns
+            .iter()
+            .map(|column| column.take(&rows))
+            .collect();
+        Self { columns, ..self }.with_notes(vec![note])
     }
 
     /// The columns with their names, in order.

@@ -260,9 +260,7 @@ fn contradiction(model: &FittedModel) -> Option<String> {
         Input::Categorical { .. } | Input::Binary { .. } => false,
     };
     let names: Vec<&str> = preprocessing.inputs().iter().map(Input::name).collect();
-    let target_name = preprocessing.target().map(|target| match target {
-        Target::Response { name, .. } | Target::Classes { name, .. } => name.as_str(),
-    });
+    let target_name = preprocessing.target().map(Target::name);
     let twice = (0..names.len())
         .find(|i| names[..*i].contains(&names[*i]) || target_name == Some(names[*i]));
     if let Some(i) = twice {

@@ -98,6 +98,11 @@ impl TableSource {
     /// Decides roles and task and prepares the groups that splits keep together.
     pub fn new(table: Table, options: &TableOptions) -> Result<Self, SearchError> {
         let target = options.target.as_deref();
+        // Given test rows are numbers of rows: none may go.
+        let table = match target {
+            Some(target) if options.test_rows.is_none() => table.with_values_of(target),
+            _ => table,
+        };
         let roles = Roles::new(&table, target, options.group.as_deref(), &options.ignore)?;
         let decision = Task::decide(&table, target, options.task)?;
         let groups = Groups::new(&table, &roles, options.block)?;
@@ -111,11 +116,12 @@ impl TableSource {
             Some(rows) => TestRows::Given(rows.clone()),
             None => TestRows::Drawn(test_stream(options.test_seed)),
         };
+        let notes = [&options.notes[..], table.notes()].concat();
         Ok(Self {
             table: Arc::new(table),
             roles,
             decision,
-            notes: options.notes.clone(),
+            notes,
             splitter,
             test,
         })

@@ -74,6 +74,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         None => None,
     };
     let (table, mut notes) = a.read.table(&a.data, a.seed)?;
+    notes.extend_from_slice(table.notes());
     let (json, csv) = if a.every_iteration {
         let every = || model.predict_every_iteration(&table);
         let every = super::on_threads(global, every)?;

@@ -36,6 +36,10 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let model = a.iterations.load(&a.model)?;
     a.expected.check(&model, &a.model)?;
     let (table, notes) = a.read.table(&a.data, a.seed)?;
+    let table = match model.preprocessing.target() {
+        Some(target) => table.with_values_of(target.name()),
+        None => table,
+    };
     let rows: Vec<usize> = (0..table.rows()).collect();
     let score = super::on_threads(global, || model.score(&table, &rows))?;
     let score = score.map_err(|e| a.iterations.explain(e))?;
@@ -51,6 +55,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         }
         notes
             .iter()
+            .chain(table.notes())
             .chain(&score.notes)
             .for_each(|note| output::say(note));
     }

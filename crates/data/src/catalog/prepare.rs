@@ -8,7 +8,7 @@ use loopfit_numerics::stream::Stream;
 
 use super::files::{RawFile, read_unpacked};
 use super::{CatalogError, DataSet, mat, sample};
-use crate::table::{Column, ReadOptions, Table};
+use crate::table::{Column, Decimal, ReadOptions, Table};
 
 /// Makes the columns of a set from its folder.
 pub(super) type Prepare = fn(&mut Folder<'_>) -> Result<Prepared, CatalogError>;
@@ -92,6 +92,7 @@ impl<'a> Folder<'a> {
         let options = ReadOptions {
             header: Some(header),
             delimiter: None,
+            decimal: Some(Decimal::Point),
         };
         let columns = Table::from_reader(&path, content.as_slice(), &options)?.into_columns();
         if columns.len() != names.len() {
@@ -274,6 +275,7 @@ pub(super) fn rt_iot(folder: &mut Folder<'_>) -> Result<Prepared, CatalogError> 
     let options = ReadOptions {
         header: Some(true),
         delimiter: None,
+        decimal: Some(Decimal::Point),
     };
     let mut columns = Table::from_reader(&path, content.as_slice(), &options)?.into_columns();
     let target = columns

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Categorical, Column, MISSING, number_text};
+use super::{Categorical, Column, Decimal, MISSING, number_text};
 
 /// Cells that stand for no value. A bare `-` and `None` are ordinary texts.
 const MISSING_CELLS: [&str; 9] = ["", "?", "na", "n/a", "#n/a", "<na>", "nan", "null", "nil"];
@@ -17,9 +17,10 @@ pub(super) enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    pub(super) fn parse(text: &'a str) -> Self {
+    pub(super) fn parse(text: &'a str, decimal: Decimal) -> Self {
         let text = text.trim();
-        match text.parse::<f64>() {
+        let with_point = decimal.to_point(text);
+        match with_point.as_deref().unwrap_or(text).parse::<f64>() {
             Ok(value) => Self::number(value),
             Err(_) if MISSING_CELLS.iter().any(|m| text.eq_ignore_ascii_case(m)) => Self::Missing,
             Err(_) => Self::Text(text),

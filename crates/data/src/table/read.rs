@@ -7,8 +7,8 @@ use flate2::read::MultiGzDecoder;
 
 use super::build::{Cell, ColumnBuilder};
 use super::records::{self, Stop};
-use super::sniff::{self, Delimiter};
-use super::{ReadOptions, Table, TableError, first_repeat};
+use super::sniff::{self, Decimal, Delimiter};
+use super::{Column, ReadOptions, Table, TableError, first_repeat};
 
 /// How much of a file decides its delimiter.
 const SAMPLE: u64 = 1 << 16;
@@ -48,32 +48,87 @@ fn plain(
     if sample.starts_with(BYTE_ORDER_MARK) {
         sample.drain(..BYTE_ORDER_MARK.len());
     }
+    let comments = take_comments(&mut sample);
     let delimiter = options
         .delimiter
         .unwrap_or_else(|| Delimiter::sniff(whole_lines(&sample)));
+    let decimal = options
+        .decimal
+        .unwrap_or_else(|| Decimal::sniff(whole_lines(&sample), delimiter));
+    let mut notes = Vec::new();
+    if comments > 0 {
+        let lines = if comments == 1 { "line" } else { "lines" };
+        notes.push(format!(
+            "left out {comments} comment {lines} at the beginning of {file}"
+        ));
+    }
+    if decimal == Decimal::Comma && options.decimal.is_none() {
+        notes.push(format!(
+            "numbers of {file} have a decimal comma, as in `0,5`; --decimal point takes them for texts"
+        ));
+    }
 
     let mut rows = Rows {
         file,
         header: options.header,
+        decimal,
         names: Vec::new(),
         columns: Vec::new(),
         rows: 0,
     };
     let reader = Cursor::new(sample).chain(reader);
-    records::for_each(reader, delimiter, |line, record| rows.push(line, record)).map_err(
-        |stop| match stop {
-            Stop::Io(cause) => failed(cause),
-            Stop::UnclosedQuote { line } => TableError::UnclosedQuote {
-                file: file.to_string(),
-                line,
-            },
-            Stop::Caller(error) => error,
+    let push = |line: u64, record: &ByteRecord| rows.push(comments + line, record);
+    records::for_each(reader, delimiter, push).map_err(|stop| match stop {
+        Stop::Io(cause) => failed(cause),
+        Stop::UnclosedQuote { line } => TableError::UnclosedQuote {
+            file: file.to_string(),
+            line: comments + line,
         },
-    )?;
-    rows.finish()
+        Stop::Caller(error) => error,
+    })?;
+    let table = rows.finish()?;
+    notes.extend(like_numbers(&table));
+    Ok(table.with_notes(notes))
 }
 
-fn peek(reader: &mut impl Read, bytes: u64) -> io::Result<Vec<u8>> {
+/// Removes the lines at the beginning that are comments, and counts them. A first cell `#` is a name.
+fn take_comments(sample: &mut Vec<u8>) -> u64 {
+    let is_comment = |text: &[u8]| {
+        let named = |b: &u8| b",;|\t".contains(b);
+        text.first() == Some(&b'#') && !text.get(1).is_some_and(named)
+    };
+    let mut count = 0;
+    while is_comment(sample)
+        && let Some(end) = sample.iter().position(|b| *b == b'\n')
+    {
+        sample.drain(..=end);
+        count += 1;
+    }
+    count
+}
+
+/// A sentence for each column of texts that are mostly numbers, or look like them.
+fn like_numbers(table: &Table) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (name, column) in table.names.iter().zip(&table.columns) {
+        let Column::Categorical(column) = column else {
+            continue;
+        };
+        let like = column
+            .categories
+            .iter()
+            .filter(|text| sniff::is_like_a_number(text));
+        if 2 * like.count() > column.categories.len() {
+            let first = &column.first_text;
+            notes.push(format!(
+                "column `{name}` is taken for categories, since {first} is no number; write numbers as 1234.5, or say --decimal comma, if it is one"
+            ));
+        }
+    }
+    notes
+}
+
+pub(super) fn peek(reader: &mut impl Read, bytes: u64) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     reader.take(bytes).read_to_end(&mut start)?;
     Ok(start)
@@ -91,6 +146,7 @@ fn whole_lines(sample: &[u8]) -> &[u8] {
 struct Rows<'a> {
     file: &'a str,
     header: Option<bool>,
+    decimal: Decimal,
     names: Vec<String>,
     columns: Vec<ColumnBuilder>,
     rows: u64,
@@ -116,7 +172,8 @@ impl Rows<'_> {
             });
         }
         for (i, column) in self.columns.iter_mut().enumerate() {
-            column.push(Cell::parse(utf8(self.file, line, record, i)?), line);
+            let text = utf8(self.file, line, record, i)?;
+            column.push(Cell::parse(text, self.decimal), line);
         }
         Ok(())
     }
@@ -126,7 +183,9 @@ impl Rows<'_> {
         let cells = (0..record.len())
             .map(|i| Ok(utf8(self.file, line, record, i)?.trim().to_string()))
             .collect::<Result<Vec<String>, TableError>>()?;
-        let header = self.header.unwrap_or_else(|| sniff::is_header(&cells));
+        let header = self
+            .header
+            .unwrap_or_else(|| sniff::is_header(&cells, self.decimal));
         self.names = cells
             .into_iter()
             .enumerate()

@@ -58,6 +58,77 @@ impl Delimiter {
     }
 }
 
+/// What stands between the whole part of a number and its fraction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Decimal {
+    /// `0.5`
+    #[default]
+    Point,
+    /// `0,5`; points may group the digits of the whole part, `1.234,5`.
+    Comma,
+}
+
+impl Decimal {
+    /// A comma if some cells are such numbers, beyond doubt, and none has a point.
+    pub(super) fn sniff(sample: &[u8], delimiter: Delimiter) -> Self {
+        let (mut commas, mut points) = (false, false);
+        let _ = records::for_each(sample, delimiter, |_, record| {
+            for cell in record
+                .iter()
+                .filter_map(|cell| std::str::from_utf8(cell).ok())
+            {
+                let cell = cell.trim();
+                match Cell::parse(cell, Self::Point) {
+                    Cell::Number(_) => points |= cell.contains('.'),
+                    Cell::Text(_) if !is_grouped(cell) => {
+                        commas |= matches!(Cell::parse(cell, Self::Comma), Cell::Number(_));
+                    }
+                    _ => (),
+                }
+            }
+            Ok::<_, Infallible>(())
+        });
+        if commas && !points {
+            Self::Comma
+        } else {
+            Self::Point
+        }
+    }
+
+    /// The cell with a point, if it is written otherwise.
+    pub(super) fn to_point(self, cell: &str) -> Option<String> {
+        let (whole, fraction) = match self {
+            Self::Comma => cell.split_once(',')?,
+            Self::Point => return None,
+        };
+        let is_plain = !fraction.contains(['.', ',']);
+        let groups: Vec<&str> = whole.split('.').collect();
+        let grouped = groups.iter().skip(1).all(|digits| digits.len() == 3);
+        (is_plain && grouped).then(|| format!("{}.{fraction}", groups.concat()))
+    }
+}
+
+/// Whether commas may separate thousands, as in `694,156`, rather than a fraction.
+fn is_grouped(cell: &str) -> bool {
+    let mut groups = cell.trim_start_matches(['+', '-']).split(',');
+    let first = groups.next().unwrap_or_default();
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    (1..=3).contains(&first.len())
+        && digits(first)
+        && first != "0"
+        && groups.all(|group| group.len() == 3 && digits(group))
+}
+
+/// Whether a text is a number with a sign, a unit or separators around or in it: `$1.2`, `1.2%`, `694,156`, `0,5`.
+pub(super) fn is_like_a_number(text: &str) -> bool {
+    let bare: String = text
+        .chars()
+        .filter(|c| !"$€£¥% ',\u{a0}\u{202f}".contains(*c))
+        .collect();
+    let first = bare.trim_start_matches(['+', '-']).chars().next();
+    first.is_some_and(|c| c.is_ascii_digit() || c == '.') && bare.parse::<f64>().is_ok()
+}
+
 /// Cells in each line of the sample. A sample cut inside quotes ends early, which is fine.
 fn cell_counts(sample: &[u8], delimiter: Delimiter) -> Vec<usize> {
     let mut counts = Vec::new();
@@ -69,10 +140,10 @@ fn cell_counts(sample: &[u8], delimiter: Delimiter) -> Vec<usize> {
 }
 
 /// Whether a first line holds names: none of its cells is a number, and not all are missing.
-pub(super) fn is_header(cells: &[String]) -> bool {
+pub(super) fn is_header(cells: &[String], decimal: Decimal) -> bool {
     let mut any_text = false;
     for cell in cells {
-        match Cell::parse(cell) {
+        match Cell::parse(cell, decimal) {
             Cell::Number(_) => return false,
             Cell::Text(_) => any_text = true,
             Cell::Missing => {}

@@ -54,6 +54,105 @@ fn a_decimal_comma_does_not_make_a_comma_file() {
 }
 
 #[test]
+fn decimal_commas_are_recognised_and_said() {
+    let table = read("x;y\n0,5;1.234,25\n-1,5e2;3\n").unwrap();
+    assert_eq!(numbers(&table, "x"), [0.5, -150.0]);
+    assert_eq!(numbers(&table, "y"), [1234.25, 3.0]);
+    assert!(
+        table.notes()[0].contains("decimal comma"),
+        "{:?}",
+        table.notes()
+    );
+    // One number with a point, and the comma is no part of numbers; what becomes of the others is said.
+    let table = read("x;y\n0,5;1.5\n1,5;2.5\n").unwrap();
+    assert_eq!(texts(&table, "x")[0].as_deref(), Some("0,5"));
+    assert!(table.notes()[0].contains("`x` is taken for categories, since `0,5`, line 2"));
+    // Thousands are no fractions.
+    let table = read("x;y\n694,156;1\n1,156;2\n").unwrap();
+    assert_eq!(texts(&table, "x")[0].as_deref(), Some("694,156"));
+    let options = ReadOptions {
+        decimal: Some(Decimal::Comma),
+        ..ReadOptions::default()
+    };
+    let table = Table::from_reader("t.csv", &b"x;y\n694,156;1\n1,5;2\n"[..], &options).unwrap();
+    assert_eq!(numbers(&table, "x"), [694.156, 1.5]);
+    assert!(table.notes().is_empty());
+    // Quoted cells of a comma file.
+    assert_eq!(
+        numbers(&read("x,y\n\"0,5\",1\n\"1,5\",2\n").unwrap(), "x"),
+        [0.5, 1.5]
+    );
+}
+
+#[test]
+fn columns_that_look_like_numbers_are_said() {
+    for (cells, said) in [
+        ("1.2%\n3%", true),
+        ("$1.2\n$3.4", true),
+        ("\"694,156\"\n\"1,200\"", true),
+        ("1\n2\n3\nbroken", true),
+        ("red\nblue\n3", false),
+        ("a1\nb2", false),
+        ("2020-01-01\n2020-01-02", false),
+        ("1.5\n2", false),
+    ] {
+        let table = read(format!("x\n{cells}\n")).unwrap();
+        assert_eq!(
+            !table.notes().is_empty(),
+            said,
+            "{cells}: {:?}",
+            table.notes()
+        );
+    }
+}
+
+#[test]
+fn comments_at_the_beginning_are_left_out() {
+    let table = read("# made by hand\n#second\nx,y\n1,2\n").unwrap();
+    assert_eq!(table.names(), ["x", "y"]);
+    assert_eq!(
+        table.notes(),
+        ["left out 2 comment lines at the beginning of t.csv"]
+    );
+    // Lines are counted with them.
+    let error = read("# made by hand\nx,y\n1,2\n3\n").unwrap_err();
+    assert!(error.to_string().contains("line 4"), "{error}");
+    // A column may be called `#`.
+    assert_eq!(read("#,y\n1,2\n").unwrap().names(), ["#", "y"]);
+}
+
+#[test]
+fn rows_without_a_value_can_be_left_out() {
+    let table = read("x,y\n1,2\n2,\n3,?\n4,5\n")
+        .unwrap()
+        .with_values_of("y");
+    assert_eq!(numbers(&table, "x"), [1.0, 4.0]);
+    assert_eq!(table.notes(), ["left out 2 rows without a value of `y`"]);
+    let table = read("x,y\n1,\n2,\n").unwrap().with_values_of("y");
+    assert_eq!((table.rows(), table.notes().len()), (2, 0));
+}
+
+/// A pipe gives its bytes once.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_read_from_its_first_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo")
+        .arg(&path)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let writer = {
+        let path = path.clone();
+        std::thread::spawn(move || std::fs::write(path, "temperature,y\n1,2\n").unwrap())
+    };
+    let table = Table::read(&path, &ReadOptions::default()).unwrap();
+    writer.join().unwrap();
+    assert_eq!(table.names(), ["temperature", "y"]);
+}
+
+#[test]
 fn spaces_inside_texts_do_not_make_a_whitespace_file() {
     let table = read("age,risk\n1,low risk\n2,high risk\n").unwrap();
     assert_eq!(texts(&table, "risk")[1].as_deref(), Some("high risk"));
