@@ -10,6 +10,8 @@
 mod check;
 mod quick;
 
+pub(crate) use check::check_name;
+
 use crate::StudyError;
 use loopfit_model::tokens::ChoiceError;
 use loopfit_model::{ArchitectureChoice, Method, Tokens};
@@ -431,6 +433,12 @@ pub struct Named {
     pub folder: PathBuf,
 }
 
+/// SHA-256 of a text as hexadecimal digits.
+fn digest(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl Named {
     /// A study whose data need no folder: simulations and the catalogue.
     pub fn new(name: impl Into<String>, study: Study) -> Self {
@@ -451,9 +459,12 @@ impl Study {
         };
         let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
         let study = Self::parse(&path.display().to_string(), &text)?;
-        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned());
+        let stem = path.file_stem().unwrap_or_default();
+        let name = stem.to_string_lossy().into_owned();
+        check_name(&name)
+            .map_err(|why| wrong(format!("its file name names the study, and {why}")))?;
         Ok(Named {
-            name: stem.unwrap_or_else(|| "study".to_string()),
+            name,
             study,
             folder: path.parent().unwrap_or(Path::new("")).to_path_buf(),
         })
@@ -501,8 +512,7 @@ impl Study {
     /// SHA-256 of the protocol as canonical JSON: comments and the order of entries do not
     /// count, every value does.
     pub fn hash(&self) -> String {
-        let digest = Sha256::digest(self.to_json().as_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        digest(&self.to_json())
     }
 
     /// The protocol as canonical JSON, which [`Study::from_json`] reads.
@@ -512,12 +522,14 @@ impl Study {
             .unwrap_or_else(|e| unreachable!("a protocol is plain data: {e}"))
     }
 
-    /// Reads what [`Study::to_json`] wrote.
-    pub fn from_json(text: &str) -> Result<Self, StudyError> {
-        serde_json::from_str(text).map_err(|e| StudyError::ProtocolFile {
-            name: "the store's protocol".to_string(),
-            why: e.to_string(),
-        })
+    /// Reads and checks what [`Study::to_json`] wrote, of which this is the hash.
+    pub(crate) fn from_json(text: &str, hash: &str) -> Result<Self, String> {
+        if digest(text) != hash {
+            return Err("its protocol is not the one that was hashed".to_string());
+        }
+        let study: Self = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        study.check()?;
+        Ok(study)
     }
 
     /// Seeds whose test results are reported for a case.

@@ -11,7 +11,7 @@ pub use export::export;
 pub use merge::merge;
 
 use crate::StudyError;
-use crate::protocol::{Named, Study};
+use crate::protocol::{Named, Study, check_name};
 use crate::task::{Shard, Task, WHOLE_FILE};
 use loopfit_engine::FitOutcome;
 use loopfit_model::Method;
@@ -92,12 +92,19 @@ impl Store {
             _lock: Some(lock),
         };
         store.prepare()?;
+        store.check_integrity()?;
         Ok(store)
     }
 
     /// Opens a store for reading: a file, or a run directory with one store in it. What a kill
-    /// left half-written is rolled back.
+    /// left half-written is rolled back; a damaged file is an error.
     pub fn open(path: &Path) -> Result<Self, StudyError> {
+        let store = Self::open_unchecked(path)?;
+        store.check_integrity()?;
+        Ok(store)
+    }
+
+    fn open_unchecked(path: &Path) -> Result<Self, StudyError> {
         let path = find(path)?;
         // What a killed writer left is rolled back by the next reader, who must be able to write;
         // where nothing can be written, nothing was left half-done.
@@ -163,6 +170,16 @@ impl Store {
         Ok(())
     }
 
+    /// Whether the pages and indices of the file belong together.
+    fn check_integrity(&self) -> Result<(), StudyError> {
+        let found: String =
+            self.with(|c| c.query_row("PRAGMA integrity_check(1)", [], |r| r.get(0)))?;
+        match found.as_str() {
+            "ok" => Ok(()),
+            _ => Err(self.broken("the file".to_string(), found)),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Connection> {
         self.connection
             .lock()
@@ -201,14 +218,30 @@ impl Store {
 
     /// The studies of the store, in the order of their names.
     pub fn studies(&self) -> Result<Vec<Named>, StudyError> {
-        let rows: Vec<(String, String)> = self.with(|c| {
-            let mut statement = c.prepare("SELECT name, protocol FROM study ORDER BY name")?;
-            let rows = statement.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?;
+        let rows: Vec<(String, String, String)> = self.with(|c| {
+            let mut statement =
+                c.prepare("SELECT name, protocol, hash FROM study ORDER BY name")?;
+            let rows = statement.query_map([], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
             rows.collect()
         })?;
-        rows.into_iter()
-            .map(|(name, json)| Ok(Named::new(name, Study::from_json(&json)?)))
-            .collect()
+        // Others may have written this file: names become file names, and protocols say what the numbers mean.
+        let read = |(name, json, hash): (String, String, String)| {
+            let study = check_name(&name)
+                .map_err(str::to_string)
+                .and_then(|()| Study::from_json(&json, &hash));
+            let broken = |why| self.broken(format!("study {name:?}"), why);
+            let study = study.map_err(broken)?;
+            Ok(Named::new(name, study))
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    fn broken(&self, what: String, why: String) -> StudyError {
+        StudyError::Broken {
+            path: self.path.display().to_string(),
+            what,
+            why,
+        }
     }
 
     pub(crate) fn begin_task(&self, study: &str, task: &Task) -> Result<(), StudyError> {
@@ -248,11 +281,7 @@ impl Store {
             })
             .optional()
         })?;
-        let broken = |why: String| StudyError::Broken {
-            path: self.path.display().to_string(),
-            what: format!("fit {fit} of task {task}"),
-            why,
-        };
+        let broken = |why| self.broken(format!("fit {fit} of task {task}"), why);
         row.map(|row| row.read().map_err(broken)).transpose()
     }
 
@@ -391,11 +420,10 @@ impl Store {
     pub(crate) fn decide(&self, study: &str, name: &str, content: &str) -> Result<(), StudyError> {
         match self.settle(study, name, content)? {
             true => Ok(()),
-            false => Err(StudyError::Broken {
-                path: self.path.display().to_string(),
-                what: format!("decision {name}"),
-                why: "development now leads to another one".to_string(),
-            }),
+            false => Err(self.broken(
+                format!("decision {name}"),
+                "development now leads to another one".to_string(),
+            )),
         }
     }
 
@@ -454,7 +482,7 @@ impl Store {
         };
         let siblings = stores_in(directory);
         for sibling in siblings.iter().filter(|path| **path != self.path) {
-            let Ok(other) = Self::open(sibling) else {
+            let Ok(other) = Self::open_unchecked(sibling) else {
                 continue;
             };
             let same = |known: &Named| known.name == named.name && known.study == named.study;

@@ -10,6 +10,9 @@ const MOST_SEEDS: u64 = 1000;
 const MOST_UPDATES: usize = 1_000_000_000;
 const MOST_ROWS: usize = 10_000_000;
 
+/// Characters of a name at most.
+const LONGEST_NAME: usize = 100;
+
 impl Study {
     /// What is wrong with the protocol, if anything, in one sentence.
     pub fn check(&self) -> Result<(), String> {
@@ -181,12 +184,8 @@ impl Study {
             "every case needs its own name",
         )?;
         for case in &self.cases {
-            let of = |what: &str| format!("case `{}`: {what}", case.name);
-            let simple = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
-            need(
-                !case.name.is_empty() && case.name.chars().all(simple),
-                of("a name has letters, digits and -_.+ alone"),
-            )?;
+            let of = |what: &str| format!("case `{}`: {what}", case.name.escape_debug());
+            check_name(&case.name).map_err(of)?;
             if let Err(error) = case.architecture() {
                 return Err(of(&error.to_string()));
             }
@@ -277,6 +276,17 @@ fn is_positive(v: f64) -> bool {
 fn distinct<T: Ord>(mut items: impl Iterator<Item = T>) -> bool {
     let mut seen = BTreeSet::new();
     items.all(|item| seen.insert(item))
+}
+
+/// Names become parts of file names, links and tables: they are plain.
+pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
+    let simple = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
+    let begins = name.starts_with(char::is_alphanumeric);
+    if begins && name.chars().all(simple) && name.chars().count() <= LONGEST_NAME {
+        Ok(())
+    } else {
+        Err("a name has up to 100 letters, digits and -_.+ alone and begins with a letter or digit")
+    }
 }
 
 fn check_seeds(name: &str, seeds: Seeds) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! Shards into one store: the same bytes whatever their order.
 
-use super::{APPLICATION, SCHEMA, Store, VERSION, find, short, stores_in};
+use super::{APPLICATION, SCHEMA, Store, VERSION, find, lock, short, stores_in};
 use crate::StudyError;
 use crate::task::WHOLE_FILE;
 use rusqlite::Connection;
@@ -31,16 +31,18 @@ pub fn merge(stores: &[PathBuf], directory: &Path) -> Result<PathBuf, StudyError
         }
     }
     let target = directory.join(WHOLE_FILE);
-    if target.exists() {
-        return Err(StudyError::Exists {
-            path: target.display().to_string(),
-        });
-    }
     same_protocols(&files)?;
     std::fs::create_dir_all(directory).map_err(|e| StudyError::File {
         path: directory.display().to_string(),
         why: e.to_string(),
     })?;
+    // As for a run: one process writes, and what is there stays.
+    let _lock = lock(&target)?;
+    if target.exists() {
+        return Err(StudyError::Exists {
+            path: target.display().to_string(),
+        });
+    }
     let (collected, written) = (
         directory.join("merge-collected.tmp"),
         directory.join("merge-written.tmp"),

@@ -233,11 +233,9 @@ fn mixed_protocols_and_contradictions_are_refused() {
         contradiction.to_string().contains("other content"),
         "{contradiction}"
     );
-    let left: Vec<_> = std::fs::read_dir(path.join("m"))
-        .into_iter()
-        .flatten()
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
+    let left = std::fs::read_dir(path.join("m")).unwrap().flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["study.lock"]);
 }
 
 #[test]
@@ -258,4 +256,79 @@ fn shares_are_disjoint_and_complete() {
         assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
     }
     assert_eq!("2/3".parse(), Ok(Shard { index: 2, count: 3 }));
+}
+
+/// A store that someone else wrote: what names files is checked, and so is what the numbers mean.
+#[test]
+fn names_and_protocols_of_others_are_checked() {
+    for (what, sql) in [
+        ("a way out", "UPDATE study SET name = '../../evil'"),
+        ("an absolute path", "UPDATE study SET name = '/tmp/evil'"),
+        ("a link", "UPDATE study SET name = 'http:evil.example'"),
+        ("markup", "UPDATE study SET name = '<b>'"),
+        (
+            "two lines",
+            "UPDATE study SET name = 'a' || char(10) || 'b'",
+        ),
+        ("a hidden file", "UPDATE study SET name = '.profile'"),
+        ("no name", "UPDATE study SET name = ''"),
+        (
+            "another protocol",
+            "UPDATE study SET protocol = replace(protocol, '8', '9')",
+        ),
+        ("another hash", "UPDATE study SET hash = 'abc'"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        drop(filled(folder.path(), Shard::WHOLE, &[]));
+        let path = folder.path().join(WHOLE_FILE);
+        Connection::open(&path).unwrap().execute(sql, []).unwrap();
+        let error = Store::open(&path).unwrap().studies().unwrap_err();
+        assert!(
+            matches!(error, StudyError::Broken { .. }),
+            "{what}: {error}"
+        );
+        let out = folder.path().join("merged");
+        assert!(merge(&[path], &out).is_err(), "{what}");
+        assert!(!out.exists(), "{what}");
+    }
+}
+
+#[test]
+fn one_process_merges_into_a_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    drop(filled(&place("a"), Shard::WHOLE, &[1]));
+    let busy = filled(&place("out"), Shard::WHOLE, &[]);
+    let error = merge(&[place("a")], &place("out")).unwrap_err();
+    assert!(matches!(error, StudyError::Busy { .. }), "{error}");
+    drop(busy);
+    let error = merge(&[place("a")], &place("out")).unwrap_err();
+    assert!(matches!(error, StudyError::Exists { .. }), "{error}");
+    // Four at once: one store, whole.
+    let results: Vec<bool> = std::thread::scope(|scope| {
+        let merging = || scope.spawn(|| merge(&[place("a")], &place("new")).is_ok());
+        let four: Vec<_> = (0..4).map(|_| merging()).collect();
+        four.into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    assert_eq!(results.iter().filter(|ok| **ok).count(), 1);
+    assert_eq!(
+        Store::open(&place("new")).unwrap().studies().unwrap().len(),
+        1
+    );
+}
+
+#[test]
+fn a_damaged_file_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(filled(folder.path(), Shard::WHOLE, &[1, 2, 3]));
+    let path = folder.path().join(WHOLE_FILE);
+    let mut bytes = std::fs::read(&path).unwrap();
+    // The cells of a page in the middle.
+    let page = bytes.len() / 2 / 4096 * 4096;
+    bytes[page..page + 64].fill(0xA5);
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(Store::open(&path).is_err());
+    assert!(Store::create(folder.path(), Shard::WHOLE).is_err());
 }
