@@ -16,7 +16,7 @@ const DONOR: usize = 2;
 /// How many times as many numbers units of one input each have before some of them become zeros.
 const STEPWISE: f64 = 1.5;
 /// Most coefficients, zeros among them, of a network of such units.
-const STEPWISE_COEFFICIENTS: usize = 2000;
+const STEPWISE_COEFFICIENTS: usize = 20_000;
 /// Affine functions that are cross-validated at most.
 const LINEAR: usize = 5;
 
@@ -230,7 +230,7 @@ impl Space {
             _ if self.paper => return None,
             Method::Single => Tying::Single,
             Method::Loop => Tying::Loop {
-                t: *self.iterations.first()?,
+                t: *self.iterations.iter().min()?,
             },
             Method::Untied => Tying::Untied {
                 t: UNTIED_ITERATIONS[0],

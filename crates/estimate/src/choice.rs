@@ -36,6 +36,8 @@ pub struct Choice {
     pub outputs: Vec<f64>,
     /// The fit to each fold, before the factor.
     pub(crate) fits: Vec<Fit>,
+    /// The inputs that each of them reads.
+    pub(crate) fold_inputs: Vec<Vec<usize>>,
 }
 
 impl Choice {
@@ -146,11 +148,9 @@ impl Selection {
 /// By how many of its standard errors the mean of `a` is below that of `b`, row by row.
 pub fn paired(a: &[f64], b: &[f64]) -> f64 {
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
-    let centre = mean(&differences);
-    if centre == 0.0 {
-        return 0.0;
-    }
-    centre / standard_error(&differences)
+    let ratio = mean(&differences) / standard_error(&differences);
+    // Equal losses, or one row: neither is below.
+    if ratio.is_nan() { 0.0 } else { ratio }
 }
 
 /// The smallest mean loss first.

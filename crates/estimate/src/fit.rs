@@ -1,11 +1,12 @@
-//! Fits of one network: from random starts, from a narrower network, with other penalties, and the last one to all rows.
+//! Fits of one network: from random starts, from units of one input each, from a narrower network, with other penalties, and the last one
+//! to all rows.
 
 use crate::choice::Choice;
-use crate::climb::{Climb, start};
+use crate::climb::{Climb, largest_coefficient, start};
 use crate::curvature::Objective;
 use crate::prior::Prior;
 use crate::rounds::FACTOR_STEPS;
-use crate::rows::{Kind, Rows};
+use crate::rows::{Kind, Rows, shuffled};
 use crate::stepwise::Stepwise;
 use crate::tape::Tape;
 use loopfit_data::Samples;
@@ -45,6 +46,16 @@ pub(crate) struct Fit {
     surprise: f64,
 }
 
+impl From<Climb<'_>> for Fit {
+    fn from(climb: Climb<'_>) -> Self {
+        Self {
+            surprise: climb.surprise,
+            theta: climb.theta,
+            prior: climb.prior,
+        }
+    }
+}
+
 impl Fit {
     /// From a random start, with the strengths of its penalty by the evidence.
     pub(crate) fn new(
@@ -58,8 +69,8 @@ impl Fit {
         Self::from(network, rows, fresh(network, stream), prior, steps, stop)
     }
 
-    /// From units of one input each, added one by one as long as there are at most `count` coefficients that are not zero.
-    /// Then all that the network has of them and the units' reading of what was written before moves, for some steps.
+    /// From units of one input each, added one by one as long as there are at most `count` coefficients that are not zero. Then, if there are to be
+    /// more steps, these units also read what others have written.
     pub(crate) fn stepwise(
         network: &Network,
         rows: &Rows,
@@ -84,11 +95,7 @@ impl Fit {
             climb.run(steps, Some(LOOK), stop);
             climb.weigh();
         }
-        Self {
-            surprise: climb.surprise,
-            theta: climb.theta,
-            prior: climb.prior,
-        }
+        climb.into()
     }
 
     /// From the units of a fit of a narrower network, beside new ones that do nothing yet.
@@ -119,11 +126,7 @@ impl Fit {
         let mut climb = Climb::new(&objective, theta, prior);
         climb.run(steps, Some(LOOK), stop);
         climb.weigh();
-        Self {
-            surprise: climb.surprise,
-            theta: climb.theta,
-            prior: climb.prior,
-        }
+        climb.into()
     }
 
     /// With at most `count` coefficients that are not zero: those that the rows need least go, some at a time.
@@ -149,11 +152,7 @@ impl Fit {
         }
         climb.run(LAST_STEPS, Some(LOOK), stop);
         climb.weigh();
-        Self {
-            surprise: climb.surprise,
-            theta: climb.theta,
-            prior: climb.prior,
-        }
+        climb.into()
     }
 
     /// The places of the coefficients that are zero for good.
@@ -191,6 +190,13 @@ impl Fit {
         let mut climb = begin();
         thetas.extend(above.iter().map(|f| go_on(&mut climb, *f)));
         thetas
+    }
+
+    /// Goes on with one factor.
+    fn with_factor(self, network: &Network, rows: &Rows, factor: f64, stop: Stop<'_>) -> Self {
+        let mut thetas = self.with_factors(network, rows, &[factor], stop);
+        let theta = thetas.pop().unwrap_or_else(|| self.theta.clone());
+        Self { theta, ..self }
     }
 
     /// The one for which there is the most evidence.
@@ -231,7 +237,7 @@ fn widened(theta: &[f64], narrow: &Network, network: &Network, stream: Stream) -
 }
 
 /// Fits a choice to all samples: several starts, the least surprising one, its penalty times the factor. A fit whose loss is clearly above that
-/// of held-out rows in cross-validation has ended in a poor optimum: others are tried.
+/// of held-out rows in cross-validation has ended in a poor optimum: it goes on from the folds' fits, then others are tried.
 pub fn finish(
     samples: &Samples,
     likelihood: Likelihood,
@@ -240,38 +246,74 @@ pub fn finish(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Option<Parameters> {
     let kind = Kind::of(likelihood)?;
-    let every: Vec<usize> = (0..samples.n()).collect();
-    let all = Rows::new(samples, &every, kind, likelihood.outputs());
-    let all = all.with_inputs(&choice.inputs);
+    let every = shuffled((0..samples.n()).collect());
+    let rows = Rows::new(samples, &every, kind, likelihood.outputs());
+    let all = rows.with_inputs(&choice.inputs);
     let network = &choice.network;
     let tape = Tape::new(network);
-    let objective = Objective::new(&tape, &all);
-    let expected = (choice.cross_validation() + choice.standard_error()) * all.n as f64;
-    let mut best: Option<(f64, Fit)> = None;
+    let mut best = Best {
+        expected: (choice.cross_validation() + choice.standard_error()) * all.n as f64,
+        found: None,
+    };
     // An affine function has one optimum.
     let attempts = if tape.is_affine() { 1 } else { ATTEMPTS };
     for attempt in 0..attempts {
         let before = stop();
         let mut fit = last(choice, &all, stream.nth(attempt), stop);
         let cut_short = stop() && !before;
-        if cut_short && best.is_none() {
+        if cut_short && best.found.is_none() {
             fit = last(choice, &all, stream.nth(attempt), stop);
         }
-        let loss = objective.loss(&fit.theta);
-        if best.as_ref().is_none_or(|(least, _)| loss < *least) {
-            best = Some((loss, fit));
+        best.meet(&tape, &all, &choice.inputs, fit);
+        if stop() || best.is_good() {
+            break;
         }
-        if stop() || best.as_ref().is_some_and(|(least, _)| *least <= expected) {
+        if attempt > 0 {
+            continue;
+        }
+        // What the folds found may be rare: go on from there.
+        for (fit, inputs) in choice.fits.iter().zip(&choice.fold_inputs) {
+            let all = rows.with_inputs(inputs);
+            let objective = Objective::new(&tape, &all);
+            let mut climb = Climb::new(&objective, fit.theta.clone(), fit.prior.clone());
+            climb.multiplier = choice.factor;
+            climb.run(LAST_STEPS, None, stop);
+            best.meet(&tape, &all, inputs, climb.into());
+        }
+        if stop() || best.is_good() {
             break;
         }
     }
-    let (_, fit) = best?;
-    let network = network.clone();
-    let network = network.reading(samples.d(), choice.inputs.clone()).ok()?;
+    let (_, inputs, fit) = best.found?;
+    let bound = largest_coefficient();
     let kept = fit.prior.kept().iter().map(|i| fit.theta[*i]);
-    let rounded = kept.map(|v| v as f32).collect();
+    let rounded = kept.map(|v| v.clamp(-bound, bound) as f32).collect();
+    let network = network.clone().reading(samples.d(), inputs).ok()?;
     let network = network.with_zeros(fit.zeros()).ok()?;
     Parameters::new(network, rounded).ok()
+}
+
+/// The last fit with the smallest loss so far.
+#[derive(Debug)]
+struct Best {
+    /// The loss of a good one.
+    expected: f64,
+    /// Its loss, the inputs that it reads, and the fit.
+    found: Option<(f64, Vec<usize>, Fit)>,
+}
+
+impl Best {
+    fn meet(&mut self, tape: &Tape, rows: &Rows, inputs: &[usize], fit: Fit) {
+        let loss = Objective::new(tape, rows).loss(&fit.theta);
+        if self.found.as_ref().is_none_or(|(least, ..)| loss < *least) {
+            self.found = Some((loss, inputs.to_vec(), fit));
+        }
+    }
+
+    fn is_good(&self) -> bool {
+        let found = self.found.as_ref();
+        found.is_some_and(|(loss, ..)| *loss <= self.expected)
+    }
 }
 
 /// One attempt at the last fit.
@@ -307,9 +349,7 @@ fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>) -> Fit {
     if let Some(count) = choice.pruned_to {
         best = best.pruned(network, all, count, stop);
     }
-    let mut thetas = best.with_factors(network, all, &[choice.factor], stop);
-    best.theta = thetas.pop().unwrap_or(best.theta);
-    best
+    best.with_factor(network, all, choice.factor, stop)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::octet::{OCTET, Octet};
 use loopfit_data::Samples;
 use loopfit_likelihood::Likelihood;
 use loopfit_numerics::libm;
+use loopfit_numerics::stream::Stream;
 
 /// How far a residual is from zero before the Laplace likelihood counts it as such, in standard deviations of the
 /// target: keeps the weights of its quadratic majorant bounded.
@@ -41,6 +42,15 @@ impl Kind {
             Self::Bernoulli | Self::Multiclass => 1e-2,
         }
     }
+}
+
+/// Rows in an order of chance, the same whenever there are as many: the first of them stand for all, whatever a table is sorted by.
+pub(crate) fn shuffled(rows: Vec<usize>) -> Vec<usize> {
+    let mut order = vec![0u32; rows.len()];
+    Stream::new(rows.len() as u64)
+        .child("rows")
+        .permute(&mut order);
+    order.into_iter().map(|i| rows[i as usize]).collect()
 }
 
 /// Rows of inputs and targets, eight at a time.

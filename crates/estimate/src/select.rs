@@ -15,7 +15,7 @@ use crate::curvature::Objective;
 use crate::fit::Fit;
 use crate::ranking::{consensus, ranking};
 use crate::rounds::{full_linear_work, of_cap};
-use crate::rows::{Kind, Rows};
+use crate::rows::{Kind, Rows, shuffled};
 use crate::tape::Tape;
 use loopfit_data::Samples;
 use loopfit_likelihood::Likelihood;
@@ -109,7 +109,7 @@ struct Lines {
 struct Job<'a> {
     view: &'a View,
     network: &'a Network,
-    /// How many coefficients it has that begins with units of one input each.
+    /// If it begins with units of one input each, how many coefficients these have.
     stepwise: Option<usize>,
     /// How many coefficients are to be left.
     pruned_to: Option<usize>,
@@ -136,7 +136,7 @@ impl<'a> Problem<'a> {
         let folds = folds.par_iter().map(|held| {
             let mut is_held = vec![false; samples.n()];
             held.iter().for_each(|row| is_held[*row] = true);
-            let kept: Vec<usize> = (0..samples.n()).filter(|row| !is_held[*row]).collect();
+            let kept = shuffled((0..samples.n()).filter(|row| !is_held[*row]).collect());
             let rows = |of: &[usize]| Rows::new(samples, of, kind, outputs);
             let fitted = rows(&kept);
             Fold {
@@ -305,15 +305,13 @@ impl<'a> Problem<'a> {
             .map(|(fold, s)| {
                 let of = stream.nth(*fold as u64).nth(*s as u64);
                 let rows = &job.view.fitted[*fold];
-                match narrow {
-                    _ if let Some(count) = job.stepwise => {
-                        Fit::stepwise(network, rows, count, job.steps, of, stop)
-                    }
-                    Some(narrow) => {
+                match (job.stepwise, narrow) {
+                    (Some(count), _) => Fit::stepwise(network, rows, count, job.steps, of, stop),
+                    (None, Some(narrow)) => {
                         let from = &narrow.fits[*fold];
                         from.grown(&narrow.network, network, rows, job.steps, of, stop)
                     }
-                    None => Fit::new(network, rows, job.steps, of, stop),
+                    (None, None) => Fit::new(network, rows, job.steps, of, stop),
                 }
             })
             .collect();
@@ -360,6 +358,8 @@ impl<'a> Problem<'a> {
             ]
             .concat()
         });
+        let read = |fold: &Fold| fold.ranking[..network.d()].to_vec();
+        let fold_inputs: Vec<Vec<usize>> = self.folds.iter().map(read).collect();
         let choice = |(f, factor): (usize, &f64)| Choice {
             network: network.clone(),
             inputs: self.ranking[..network.d()].to_vec(),
@@ -372,6 +372,7 @@ impl<'a> Problem<'a> {
             losses: self.by_row(&of(f, |held| &held.1)),
             outputs: of(f, |held| &held.0),
             fits: best.clone(),
+            fold_inputs: fold_inputs.clone(),
         };
         factors.iter().enumerate().map(choice).collect()
     }

@@ -6,12 +6,12 @@
 // Plain indices: several arrays are walked together, and the loops must stay simple enough for vectors.
 #![allow(clippy::needless_range_loop)]
 
-use crate::curvature::Objective;
+use crate::climb::largest_coefficient;
 use crate::octet::{OCTET, Octet};
 use crate::rows::Rows;
 use crate::tape::{Tape, Trace};
 use loopfit_model::{Activation, Network, Reduced};
-use loopfit_numerics::lanes::{Kernel, Simd};
+use loopfit_numerics::lanes::{Kernel, Level, Simd};
 use loopfit_numerics::stream::Stream;
 
 /// Rows that say which term helps most.
@@ -34,8 +34,7 @@ fn slopes(activation: Activation) -> &'static [f64] {
     match activation {
         Activation::Relu => &[1.0, -1.0],
         Activation::Silu => &[3.0, -3.0, 10.0, -10.0],
-        Activation::Tanh => &[1.0, 3.0, 10.0],
-        Activation::Sine => &[1.0, 2.0, 4.0],
+        Activation::Tanh | Activation::Sine => &[1.0, 3.0, 10.0],
     }
 }
 
@@ -146,14 +145,13 @@ impl<'a> Stepwise<'a> {
     /// Takes the term after which the loss falls most for each of its numbers, and such of other inputs that help nearly as much, as long
     /// as there are at most `count` numbers in all; whether there was one.
     pub(crate) fn add(&mut self, theta: &mut [f64], count: usize) -> bool {
-        let objective = Objective::new(self.tape, &self.rows);
         let mut left = count.saturating_sub(self.places(false).len());
         let search = Search {
             stepwise: self,
             theta,
             left,
         };
-        let mut found = objective.level().run(search);
+        let mut found = Level::fastest().run(search);
         found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
         let enough = found.first().map_or(0.0, |best| NEARLY * best.gain);
         found.retain(|next| next.gain >= enough);
@@ -171,13 +169,14 @@ impl<'a> Stepwise<'a> {
     }
 
     fn take(&mut self, term: Term, outgoing: &[f64], theta: &mut [f64]) {
-        let input = term.input;
+        let (input, bound) = (term.input, largest_coefficient());
         let (new, times) = match term.unit {
             Some((weight, bias)) => {
                 let new = self.units.len();
                 self.units.push(input);
                 let [w1, b1] = self.incoming(new);
-                (theta[w1], theta[b1]) = (weight, bias);
+                theta[w1] = weight;
+                theta[b1] = bias.clamp(-bound, bound);
                 let tying = self.network.tying();
                 (Some(new), tying.iterations() / tying.blocks())
             }
@@ -187,7 +186,7 @@ impl<'a> Stepwise<'a> {
             }
         };
         for (place, weight) in self.outgoing(input, new).into_iter().zip(outgoing) {
-            theta[place] = FIRST_PART * weight / times as f64;
+            theta[place] = (FIRST_PART * weight / times as f64).clamp(-bound, bound);
         }
     }
 
@@ -243,7 +242,9 @@ fn edges(rows: &Rows, input: usize, first: f64) -> Vec<f64> {
     let value = |row: usize| rows.x(row / OCTET)[input].0[row % OCTET];
     let mut values: Vec<f64> = (0..rows.n).map(value).collect();
     values.sort_by(f64::total_cmp);
-    let at = |i: usize| values[((i as f64 + first) / EDGES as f64 * values.len() as f64) as usize];
+    let part = |i: usize| (i as f64 + first) / EDGES as f64;
+    let last = values.len() - 1;
+    let at = |i: usize| values[((part(i) * values.len() as f64) as usize).min(last)];
     let mut edges: Vec<f64> = (0..EDGES).map(at).collect();
     edges.dedup();
     edges
@@ -424,11 +425,11 @@ fn weighed(weight: &[Octet], a: &[Octet], b: &[Octet]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::curvature::Objective;
     use crate::fit::Fit;
     use crate::rows::Kind;
     use loopfit_data::Samples;
     use loopfit_model::{Form, Tying};
-    use loopfit_numerics::lanes::Level;
 
     /// Nine inputs, of which the third and the eighth matter, each by a step.
     fn steps(n: usize, kind: Kind) -> Rows {

@@ -26,6 +26,8 @@ pub const STRONG: f64 = 6e11;
 /// Share of the groups that are test rows, unless another is asked for.
 pub const TEST_FRACTION: f64 = 0.2;
 
+/// Bound of the scores of several classes: far from where probabilities change.
+const LARGEST_SCORE: f32 = 512.0;
 /// Rows above which one split replaces the folds: usually, and where there is little work to do.
 const FOLDS_UP_TO: [usize; 2] = [6000, 800];
 /// Rows up to which the choice is made again on all of them, once its test score is known.
@@ -514,7 +516,7 @@ fn bounds_of(task: Task) -> Bounds {
     let bounds = bounds(task);
     match task {
         Task::Multiclass { .. } => Bounds {
-            output: bounds.coefficient,
+            output: LARGEST_SCORE,
             ..bounds
         },
         _ => bounds,

@@ -44,7 +44,7 @@ struct Entrant<'a> {
     network: &'a Network,
     /// What it grows from.
     narrow: Option<&'a Choice>,
-    /// How many coefficients it has that begins with units of one input each.
+    /// If it begins with units of one input each, how many coefficients these have.
     stepwise: Option<usize>,
     /// How many of its coefficients are to be left.
     pruned_to: Option<usize>,
