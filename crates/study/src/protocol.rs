@@ -515,7 +515,7 @@ impl Study {
         digest(&self.to_json())
     }
 
-    /// The protocol as canonical JSON, which [`Study::from_json`] reads.
+    /// The protocol as canonical JSON.
     pub fn to_json(&self) -> String {
         // Every field has a fixed place, and no map is in a protocol.
         serde_json::to_string(self)

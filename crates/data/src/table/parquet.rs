@@ -8,6 +8,7 @@ use parquet::record::Field;
 
 use super::build::{Cell, ColumnBuilder};
 use super::read::finish_columns;
+use super::sniff::Decimal;
 use super::{Table, TableError, first_repeat};
 
 pub(super) fn read(file: &str, handle: File) -> Result<Table, TableError> {
@@ -73,7 +74,7 @@ fn cell(field: &Field) -> Option<Cell<'_>> {
         Field::ULong(v) => Cell::number(*v as f64),
         Field::Float(v) => Cell::number((*v).into()),
         Field::Double(v) => Cell::number(*v),
-        Field::Str(text) => Cell::parse(text),
+        Field::Str(text) => Cell::parse(text, Decimal::Point),
         _ => return None,
     })
 }
