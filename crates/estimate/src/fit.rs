@@ -66,7 +66,7 @@ impl Fit {
         stop: Stop<'_>,
     ) -> Self {
         let prior = Prior::new(network, FIRST_PRECISION);
-        Self::from(network, rows, fresh(network, stream), prior, steps, stop)
+        Self::climbed(network, rows, fresh(network, stream), prior, steps, stop)
     }
 
     /// From units of one input each, added one by one as long as there are at most `count` coefficients that are not zero. Then, if there are to be
@@ -110,10 +110,11 @@ impl Fit {
     ) -> Self {
         let theta = widened(&self.theta, narrow, network, stream);
         let prior = self.prior.of(network);
-        Self::from(network, rows, theta, prior, steps, stop)
+        Self::climbed(network, rows, theta, prior, steps, stop)
     }
 
-    fn from(
+    /// From these coefficients and strengths.
+    fn climbed(
         network: &Network,
         rows: &Rows,
         theta: Vec<f64>,
@@ -344,7 +345,7 @@ fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>) -> Fit {
         best = best_of(&grown, stream.child(&wide.r().to_string()));
     }
     if few.n < all.n {
-        best = Fit::from(network, all, best.theta, best.prior, LAST_STEPS, stop);
+        best = Fit::climbed(network, all, best.theta, best.prior, LAST_STEPS, stop);
     }
     if let Some(count) = choice.pruned_to {
         best = best.pruned(network, all, count, stop);
