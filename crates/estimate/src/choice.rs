@@ -34,6 +34,8 @@ pub struct Choice {
     pub losses: Vec<f64>,
     /// Outputs of each held-out row, row-major, in the order of the folds.
     pub outputs: Vec<f64>,
+    /// These rows.
+    pub held: Vec<usize>,
     /// The fit to each fold, before the factor.
     pub(crate) fits: Vec<Fit>,
     /// The inputs that each of them reads.
@@ -46,6 +48,12 @@ impl Choice {
         let zeros = self.fits.first().map_or_else(Vec::new, Fit::zeros);
         let network = self.network.clone().with_zeros(zeros);
         network.unwrap_or_else(|_| self.network.clone())
+    }
+
+    /// Whether another affine function is fitted in the same way.
+    pub(crate) fn is_fitted_like(&self, other: &Self) -> bool {
+        let how = |c: &Self| (c.pruned_to, c.factor);
+        self.network == other.network && how(self) == how(other)
     }
 
     /// Mean loss over held-out rows.
@@ -90,6 +98,22 @@ impl Chosen {
             best,
             grows,
             finalists,
+        }
+    }
+
+    /// The same with what other folds say of it.
+    pub(crate) fn judged(self, losses: Vec<f64>, outputs: Vec<f64>, held: Vec<usize>) -> Self {
+        let best = Choice {
+            losses,
+            outputs,
+            held,
+            ..self.best
+        };
+        Self {
+            error: best.cross_validation(),
+            finalists: vec![best.losses.clone()],
+            grows: self.grows,
+            best,
         }
     }
 

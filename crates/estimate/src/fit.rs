@@ -318,7 +318,7 @@ impl Best {
 }
 
 /// One attempt at the last fit.
-fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>) -> Fit {
+pub(crate) fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>) -> Fit {
     let few = all.first(ROWS_OF_STARTS);
     let network = &choice.network;
     // Asked to stop, it still delivers: one start, to convergence.

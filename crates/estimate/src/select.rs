@@ -7,16 +7,18 @@
 //! them. Training goes to convergence under a penalty and never looks at held-out rows, so that there are no checkpoints to choose
 //! from.
 
+mod deal;
 mod race;
 
 use crate::candidates::Space;
 use crate::choice::{Choice, Chosen, PREFERRED, Selection, paired};
 use crate::curvature::Objective;
-use crate::fit::Fit;
-use crate::ranking::{consensus, ranking};
+use crate::fit::{Fit, last};
+use crate::ranking::consensus;
 use crate::rounds::{full_linear_work, of_cap};
-use crate::rows::{Kind, Rows, shuffled};
+use crate::rows::{Kind, Rows};
 use crate::tape::Tape;
+use deal::{Deal, Fold};
 use loopfit_data::Samples;
 use loopfit_likelihood::Likelihood;
 use loopfit_model::{Activation, Method, Network};
@@ -72,21 +74,13 @@ pub struct Problem<'a> {
     outputs: usize,
     /// The output clipping of the delivered model.
     bound: f64,
-    /// For each fold the rows that are fitted and those that are held out, and its inputs by their importance in
-    /// the former.
-    folds: Vec<Fold>,
+    /// The folds that choices are selected by.
+    deal: Deal,
+    /// Other folds, by which those that were selected are judged once more.
+    fresh: Option<Deal>,
     /// The inputs by their importance in all folds.
     ranking: Vec<usize>,
-    /// The held-out rows in the order of the folds.
-    held: Vec<usize>,
     watch: Watch<'a>,
-}
-
-#[derive(Debug)]
-struct Fold {
-    fitted: Rows,
-    held: Rows,
-    ranking: Vec<usize>,
 }
 
 /// The rows of all folds with some of their inputs.
@@ -122,37 +116,29 @@ struct Job<'a> {
 type Held = (Vec<f64>, Vec<f64>);
 
 impl<'a> Problem<'a> {
-    /// Rows of samples, the bound of the model's outputs and the held-out rows of each fold; none for a density.
+    /// Rows of samples, the bound of the model's outputs and the held-out rows of each fold; none for a density. What is selected by
+    /// `folds` is judged by `fresh` ones, if there are any: the best of many on the same folds is better there than elsewhere.
     pub fn new(
         samples: &Samples,
         likelihood: Likelihood,
         bound: f32,
         folds: &[Vec<usize>],
+        fresh: &[Vec<usize>],
         watch: Watch<'a>,
     ) -> Option<Self> {
         let kind = Kind::of(likelihood)?;
         let outputs = likelihood.outputs();
-        let held_rows = folds.concat();
-        let folds = folds.par_iter().map(|held| {
-            let mut is_held = vec![false; samples.n()];
-            held.iter().for_each(|row| is_held[*row] = true);
-            let kept = shuffled((0..samples.n()).filter(|row| !is_held[*row]).collect());
-            let rows = |of: &[usize]| Rows::new(samples, of, kind, outputs);
-            let fitted = rows(&kept);
-            Fold {
-                ranking: ranking(&fitted),
-                held: rows(held),
-                fitted,
-            }
-        });
-        let folds: Vec<Fold> = folds.collect();
+        let deal = |folds: &[Vec<usize>]| Deal::new(samples, kind, outputs, folds);
+        let fresh = (!fresh.is_empty()).then(|| deal(fresh));
+        let deal = deal(folds);
+        let rankings = deal.folds.iter().map(|fold| &fold.ranking[..]);
         Some(Self {
             d: samples.d(),
             outputs,
             bound: f64::from(bound),
-            ranking: consensus(folds.iter().map(|fold| &fold.ranking[..]), samples.d()),
-            folds,
-            held: held_rows,
+            ranking: consensus(rankings, samples.d()),
+            deal,
+            fresh,
             watch,
         })
     }
@@ -161,7 +147,7 @@ impl<'a> Problem<'a> {
     /// and at least the first.
     pub fn select(&self, request: &Request) -> Vec<Selection> {
         // More numbers than the rows have to say are not tried: they cost time and rarely win.
-        let said = LEAST_CAP.max(self.folds[0].fitted.n * (self.outputs - 1).max(1));
+        let said = LEAST_CAP.max(self.deal.folds[0].fitted.n * (self.outputs - 1).max(1));
         let total: f64 = request.caps.iter().map(|cap| of_cap(*cap)).sum();
         let mut lines = Lines::default();
         let mut selections: Vec<Selection> = Vec::new();
@@ -185,14 +171,19 @@ impl<'a> Problem<'a> {
             };
             let linear = {
                 let stream = request.stream.child("linear");
-                self.linear(&space, &mut lines, request.work, stream)
+                let known = before.and_then(|before| before.linear.as_ref());
+                let found = self.linear(&space, &mut lines, request.work, stream);
+                found.map(|found| match known {
+                    Some(known) if known.best.is_fitted_like(&found.best) => known.clone(),
+                    _ => self.judged_again(found, stream),
+                })
             };
             let stepwise = race.stepwise(stream.child("stepwise"));
             let methods = request.methods.iter().enumerate().map(|(i, method)| {
                 let stream = stream.child(method.key());
                 let smaller = before.and_then(|before| before.methods[i].as_ref());
                 match race.run(*method, smaller, stepwise, stream) {
-                    Some(found) => Some(found.or(smaller, stream)),
+                    Some(found) => Some(self.judged_again(found, stream).or(smaller, stream)),
                     None => smaller.cloned(),
                 }
             });
@@ -213,7 +204,7 @@ impl<'a> Problem<'a> {
     /// All folds with the `k` most important of their inputs.
     fn view(&self, k: usize) -> View {
         let of = |rows: fn(&Fold) -> &Rows| {
-            let folds = self.folds.iter();
+            let folds = self.deal.folds.iter();
             folds
                 .map(|fold| rows(fold).with_inputs(&fold.ranking[..k]))
                 .collect()
@@ -234,9 +225,9 @@ impl<'a> Problem<'a> {
     ) -> Option<Chosen> {
         let dense = space.linear().into_iter().map(|c| (c.network, None));
         // Of very many inputs and classes it costs more than all the rest, where that is little.
-        let first = &self.folds[0].fitted;
+        let first = &self.deal.folds[0].fitted;
         let cost = full_linear_work(self.d, first.factors(), first.n);
-        let steps = (LINEAR_STEPS * self.folds.len()) as f64;
+        let steps = (LINEAR_STEPS * self.deal.folds.len()) as f64;
         let sparse = match steps * cost <= work {
             true => space.sparse_linear(),
             false => Vec::new(),
@@ -297,7 +288,7 @@ impl<'a> Problem<'a> {
     /// The best fit to each fold.
     fn fits(&self, job: &Job<'_>, narrow: Option<&Choice>, stream: Stream) -> Vec<Fit> {
         let (network, stop) = (job.network, self.watch.stop);
-        let jobs: Vec<(usize, usize)> = (0..self.folds.len())
+        let jobs: Vec<(usize, usize)> = (0..self.deal.folds.len())
             .flat_map(|fold| (0..job.starts).map(move |s| (fold, s)))
             .collect();
         let fits: Vec<Fit> = jobs
@@ -331,14 +322,14 @@ impl<'a> Problem<'a> {
             factors,
         } = *job;
         let stop = self.watch.stop;
-        let best: Vec<Fit> = (0..self.folds.len())
+        let best: Vec<Fit> = (0..self.deal.folds.len())
             .into_par_iter()
             .map(|fold| match pruned_to {
                 Some(count) => fits[fold].pruned(network, &view.fitted[fold], count, stop),
                 None => fits[fold].clone(),
             })
             .collect();
-        let held: Vec<Vec<Held>> = (0..self.folds.len())
+        let held: Vec<Vec<Held>> = (0..self.deal.folds.len())
             .into_par_iter()
             .map(|fold| {
                 let thetas = best[fold].with_factors(network, &view.fitted[fold], factors, stop);
@@ -359,7 +350,7 @@ impl<'a> Problem<'a> {
             .concat()
         });
         let read = |fold: &Fold| fold.ranking[..network.d()].to_vec();
-        let fold_inputs: Vec<Vec<usize>> = self.folds.iter().map(read).collect();
+        let fold_inputs: Vec<Vec<usize>> = self.deal.folds.iter().map(read).collect();
         let choice = |(f, factor): (usize, &f64)| Choice {
             network: network.clone(),
             inputs: self.ranking[..network.d()].to_vec(),
@@ -369,26 +360,42 @@ impl<'a> Problem<'a> {
             factor: *factor,
             starts,
             steps,
-            losses: self.by_row(&of(f, |held| &held.1)),
+            losses: self.deal.by_row(&of(f, |held| &held.1)),
             outputs: of(f, |held| &held.0),
+            held: self.deal.held.clone(),
             fits: best.clone(),
             fold_inputs: fold_inputs.clone(),
         };
         factors.iter().enumerate().map(choice).collect()
     }
 
-    /// The mean of what belongs to each held-out row, by row.
-    fn by_row(&self, values: &[f64]) -> Vec<f64> {
-        let mut pairs: Vec<(usize, f64)> = self
-            .held
-            .iter()
-            .copied()
-            .zip(values.iter().copied())
+    /// What was selected with the losses of fits to fresh folds, as the last fit is made; as it is without such folds, or once work is to
+    /// stop.
+    fn judged_again(&self, chosen: Chosen, stream: Stream) -> Chosen {
+        let Some(fresh) = &self.fresh else {
+            return chosen;
+        };
+        let stream = stream.child("fresh");
+        let choice = &chosen.best;
+        let folds = fresh.folds.par_iter().enumerate();
+        let held: Vec<Held> = folds
+            .map(|(i, fold)| {
+                if (self.watch.stop)() {
+                    return Held::default();
+                }
+                let inputs = &fold.ranking[..choice.network.d()];
+                let rows = fold.fitted.with_inputs(inputs);
+                let fit = last(choice, &rows, stream.nth(i as u64), self.watch.stop);
+                let held = fold.held.with_inputs(inputs);
+                self.held(&choice.network, &held, &fit.theta)
+            })
             .collect();
-        pairs.sort_by_key(|(row, _)| *row);
-        let runs = pairs.chunk_by(|a, b| a.0 == b.0);
-        runs.map(|run| run.iter().map(|(_, v)| v).sum::<f64>() / run.len() as f64)
-            .collect()
+        if (self.watch.stop)() {
+            return chosen;
+        }
+        let (outputs, losses): (Vec<Vec<f64>>, Vec<Vec<f64>>) = held.into_iter().unzip();
+        let losses = fresh.by_row(&losses.concat());
+        chosen.judged(losses, outputs.concat(), fresh.held.clone())
     }
 
     /// Outputs and losses of rows that a fold holds out; not a number once work is to stop, since the fit was

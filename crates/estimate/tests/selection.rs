@@ -43,12 +43,29 @@ fn request(budget: usize, methods: &[Method]) -> Request {
     }
 }
 
+/// Other folds than those of [`folds`]: neighbours are together.
+fn fresh(n: usize) -> Vec<Vec<usize>> {
+    (0..4)
+        .map(|fold| (fold * n / 4..(fold + 1) * n / 4).collect())
+        .collect()
+}
+
 fn select(samples: &Samples, likelihood: Likelihood, request: &Request) -> Selection {
+    judged_by(&fresh(samples.n()), samples, likelihood, request)
+}
+
+fn judged_by(
+    fresh: &[Vec<usize>],
+    samples: &Samples,
+    likelihood: Likelihood,
+    request: &Request,
+) -> Selection {
     let watch = Watch {
         stop: NEVER,
         advance: &|_| (),
     };
-    let problem = Problem::new(samples, likelihood, 8.0, &folds(samples.n()), watch).unwrap();
+    let folds = folds(samples.n());
+    let problem = Problem::new(samples, likelihood, 8.0, &folds, fresh, watch).unwrap();
     let mut selections = problem.select(request);
     selections.pop().unwrap()
 }
@@ -69,6 +86,25 @@ fn a_noisy_line_is_answered_by_a_line() {
     assert_eq!(selection.best(), Some(0));
     let linear = &selection.linear.as_ref().unwrap().best;
     assert_eq!(linear.network.form(), Form::Affine);
+}
+
+/// Where there is only noise, the best of many networks is better than the rest on the folds that selected it, and on fresh ones no better
+/// than nothing: half the variance.
+#[test]
+fn fresh_folds_see_through_luck() {
+    let samples = draws(80, 4, |_, i| noise(i));
+    let ask = request(40, &[Method::Single, Method::Loop, Method::Untied]);
+    let judged = |fresh: &[Vec<usize>]| -> Vec<f64> {
+        let selection = judged_by(fresh, &samples, gaussian(), &ask);
+        let methods = selection.methods.iter().flatten();
+        methods.map(|c| c.best.cross_validation()).collect()
+    };
+    let (by_same, by_fresh) = (judged(&[]), judged(&fresh(80)));
+    let variance = (0..80).map(|i| noise(i) * noise(i)).sum::<f64>() / 80.0;
+    for (same, fresh) in by_same.iter().zip(&by_fresh) {
+        assert!(same < fresh, "{same} {fresh}");
+        assert!(*fresh > 0.48 * variance, "{fresh} {variance}");
+    }
 }
 
 /// A product of two inputs among four: a network is better than a line and finds it.

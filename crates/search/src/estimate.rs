@@ -166,6 +166,7 @@ impl Prepared {
                 samples: Arc::new(problem.train.followed_by(&problem.valid)?),
                 preprocessing: replication.preprocessing.clone(),
                 folds: vec![(train..train + valid).collect()],
+                fresh: Vec::new(),
                 selected_by: "one split".to_string(),
             },
             whole: None,
@@ -393,8 +394,8 @@ impl Prepared {
         stream: Stream,
         watch: Watch<'_>,
     ) -> Result<Vec<Selection>, SearchError> {
-        let bound = self.bounds.output;
-        let problem = Problem::new(&part.samples, self.likelihood, bound, &part.folds, watch);
+        let (bound, folds, fresh) = (self.bounds.output, &part.folds, &part.fresh);
+        let problem = Problem::new(&part.samples, self.likelihood, bound, folds, fresh, watch);
         let problem = problem.ok_or(SearchError::NoTargets)?;
         Ok(problem.select(&Request {
             caps: caps.to_vec(),

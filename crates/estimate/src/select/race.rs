@@ -67,7 +67,7 @@ impl Race<'_> {
     /// The held-out loss of units of one input each, added one by one, and the best activation for them; whatever the method, since they do
     /// not read what others write. None if it costs too much.
     pub(crate) fn stepwise(&self, stream: Stream) -> Option<(f64, Activation)> {
-        let folds = &self.problem.folds;
+        let folds = &self.problem.deal.folds;
         let network = |activation: &Activation| {
             let (network, _) = self.space.stepwise(Method::Single, *activation)?;
             Some((network, *activation))
@@ -117,8 +117,8 @@ impl Race<'_> {
             self.advance(self.part);
             return None;
         }
-        let first = &self.problem.folds[0].fitted;
-        let folds = self.problem.folds.len();
+        let first = &self.problem.deal.folds[0].fitted;
+        let folds = self.problem.deal.folds.len();
         let rounds = Rounds::new(&candidates, first.n, first.factors(), folds, self.work);
         let part = self.part / 3.0;
         let mut kept = self.screen(&candidates, &rounds, part, stream.child("first"));
@@ -259,7 +259,8 @@ impl Race<'_> {
         let losses: Vec<f64> = jobs
             .par_iter()
             .map(|(i, fold)| {
-                let (network, fold_rows) = (&candidates[*i].network, &self.problem.folds[*fold]);
+                let (network, fold_rows) =
+                    (&candidates[*i].network, &self.problem.deal.folds[*fold]);
                 let inputs = &fold_rows.ranking[..network.d()];
                 let few = fold_rows.fitted.first(rounds.rows).with_inputs(inputs);
                 let stream = stream.nth(*i as u64).nth(*fold as u64);

@@ -19,7 +19,10 @@ const FOLDS: usize = 5;
 pub(super) struct Part {
     pub(super) samples: Arc<Samples>,
     pub(super) preprocessing: Preprocessing,
+    /// The held-out rows of each fold; none where nothing is selected.
     pub(super) folds: Vec<Vec<usize>>,
+    /// Those of other folds, which judge what these select; none where one split does.
+    pub(super) fresh: Vec<Vec<usize>>,
     pub(super) selected_by: String,
 }
 
@@ -41,13 +44,18 @@ impl Part {
             Encoding::Compact,
         )?;
         let (folds, selected_by) = match folds_up_to {
-            Some(most) => folds(source, rows, most, stream)?,
+            Some(most) => folds_of(source, rows, most, stream)?,
             None => (Vec::new(), String::new()),
+        };
+        let fresh = match folds_up_to {
+            Some(most) if folds.len() > 1 => folds_of(source, rows, most, stream.child("fresh"))?.0,
+            _ => Vec::new(),
         };
         Ok(Self {
             samples: Arc::new(preprocessing.samples(table, rows)?),
             preprocessing,
             folds,
+            fresh,
             selected_by,
         })
     }
@@ -70,11 +78,6 @@ impl Part {
         self.preprocessing.to_original(1.0) - self.preprocessing.to_original(0.0)
     }
 
-    /// Held-out rows in the order of the folds.
-    fn held(&self) -> impl Iterator<Item = usize> + '_ {
-        self.folds.iter().flatten().copied()
-    }
-
     /// Absolute residuals of held-out rows in the target's units; none of classes.
     pub(super) fn residuals(&self, task: Task, choice: &Choice) -> Vec<f64> {
         if task != Task::Regression {
@@ -83,7 +86,7 @@ impl Part {
         let y = self.samples.y();
         // One for each row: where folds are dealt twice, the second residual of a row says little new.
         let mut seen = vec![false; y.len()];
-        let pairs = self.held().zip(&choice.outputs);
+        let pairs = choice.held.iter().copied().zip(&choice.outputs);
         let first = pairs.filter(|(row, _)| !std::mem::replace(&mut seen[*row], true));
         first
             .map(|(row, f)| self.unit() * (f - f64::from(y[row])).abs())
@@ -101,16 +104,21 @@ impl Part {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), y| {
                 (a.min(f64::from(*y)), b.max(f64::from(*y)))
             });
-        let change = self.held().zip(&choice.outputs).map(|(row, f)| {
-            let y = f64::from(y[row]);
-            (f.clamp(low, high) - y).abs() - (f - y).abs()
-        });
+        let change = choice
+            .held
+            .iter()
+            .copied()
+            .zip(&choice.outputs)
+            .map(|(row, f)| {
+                let y = f64::from(y[row]);
+                (f.clamp(low, high) - y).abs() - (f - y).abs()
+            });
         change.sum::<f64>() <= 0.0
     }
 }
 
 /// The held-out rows of each fold, by the number of rows, and what that is called.
-fn folds(
+fn folds_of(
     source: &TableSource,
     rows: &[usize],
     folds_up_to: usize,

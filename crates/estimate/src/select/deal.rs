@@ -1,0 +1,58 @@
+//! Rows that are dealt to folds.
+
+use crate::ranking::ranking;
+use crate::rows::{Kind, Rows, shuffled};
+use loopfit_data::Samples;
+use rayon::prelude::*;
+
+/// One way to deal rows to folds.
+#[derive(Debug)]
+pub(super) struct Deal {
+    pub(super) folds: Vec<Fold>,
+    /// The held-out rows in the order of the folds.
+    pub(super) held: Vec<usize>,
+}
+
+/// The rows that are fitted and those that are held out, and the inputs by their importance in the former.
+#[derive(Debug)]
+pub(super) struct Fold {
+    pub(super) fitted: Rows,
+    pub(super) held: Rows,
+    pub(super) ranking: Vec<usize>,
+}
+
+impl Deal {
+    /// Rows of samples, of which each fold holds out these.
+    pub(super) fn new(samples: &Samples, kind: Kind, outputs: usize, folds: &[Vec<usize>]) -> Self {
+        let dealt = folds.par_iter().map(|held| {
+            let mut is_held = vec![false; samples.n()];
+            held.iter().for_each(|row| is_held[*row] = true);
+            let kept = shuffled((0..samples.n()).filter(|row| !is_held[*row]).collect());
+            let rows = |of: &[usize]| Rows::new(samples, of, kind, outputs);
+            let fitted = rows(&kept);
+            Fold {
+                ranking: ranking(&fitted),
+                held: rows(held),
+                fitted,
+            }
+        });
+        Self {
+            folds: dealt.collect(),
+            held: folds.concat(),
+        }
+    }
+
+    /// The mean of what belongs to each held-out row, by row.
+    pub(super) fn by_row(&self, values: &[f64]) -> Vec<f64> {
+        let mut pairs: Vec<(usize, f64)> = self
+            .held
+            .iter()
+            .copied()
+            .zip(values.iter().copied())
+            .collect();
+        pairs.sort_by_key(|(row, _)| *row);
+        let runs = pairs.chunk_by(|a, b| a.0 == b.0);
+        runs.map(|run| run.iter().map(|(_, v)| v).sum::<f64>() / run.len() as f64)
+            .collect()
+    }
+}
