@@ -17,12 +17,26 @@ pub enum StudyError {
         known: String,
     },
     /// A protocol that cannot be read or makes no sense.
-    #[error("{name} is no study protocol: {why}")]
+    #[error("{name} is not a study protocol: {why}")]
     ProtocolFile {
         /// The file or name.
         name: String,
         /// What is wrong.
         why: String,
+    },
+    /// A file that cannot be read.
+    #[error("cannot read {path}: {why}")]
+    Unreadable {
+        /// The path.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// A pipe, a device or a directory where a file is needed.
+    #[error("{path} is not a regular file, and a file is needed there: name another")]
+    NotAFile {
+        /// The path.
+        path: String,
     },
     /// Data of a case that are not there or not as they should be.
     #[error("case `{case}`: {why}")]
@@ -83,6 +97,24 @@ pub enum StudyError {
         found: i64,
         /// Ours.
         known: i64,
+    },
+    /// A store without checksums.
+    #[error(
+        "the store {path} has version 1, which has no checksums: `loopfit study merge {path} --out NEW` writes it anew with them, and so does going on with it by `loopfit study run`"
+    )]
+    NoChecksums {
+        /// The file.
+        path: String,
+    },
+    /// A store that is not as it was written.
+    #[error(
+        "{path} is damaged, so nothing is reported from it: {what}; `loopfit study verify {path}` lists all of it, and the same `loopfit study run` runs again what is damaged"
+    )]
+    Damaged {
+        /// The file.
+        path: String,
+        /// The first fault.
+        what: String,
     },
     /// Several shards where one store was expected.
     #[error(

@@ -457,7 +457,14 @@ impl Study {
             name: path.display().to_string(),
             why,
         };
-        let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
+        crate::store::check_regular(path)?;
+        let text = std::fs::read_to_string(path).map_err(|e| match e.kind() {
+            std::io::ErrorKind::InvalidData => wrong("it is not text in UTF-8".to_string()),
+            _ => StudyError::Unreadable {
+                path: path.display().to_string(),
+                why: e.to_string(),
+            },
+        })?;
         let study = Self::parse(&path.display().to_string(), &text)?;
         let stem = path.file_stem().unwrap_or_default();
         let name = stem.to_string_lossy().into_owned();
@@ -520,6 +527,12 @@ impl Study {
         // Every field has a fixed place, and no map is in a protocol.
         serde_json::to_string(self)
             .unwrap_or_else(|e| unreachable!("a protocol is plain data: {e}"))
+    }
+
+    /// The protocol as TOML, which [`Study::parse`] reads back.
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(self)
+            .unwrap_or_else(|e| unreachable!("a protocol comes from TOML: {e}"))
     }
 
     /// Reads and checks what [`Study::to_json`] wrote, of which this is the hash.

@@ -1,34 +1,42 @@
 //! The store: one SQLite file, one transaction for each finished fit.
 //!
-//! Killed at any instant, it holds every fit that had ended and nothing half-written. The tables
+//! Killed at any instant, it holds every fit that had ended and nothing half-written. Every record
+//! has a checksum: a store that is damaged is refused, and a run mends it. The tables
 //! are in `store/schema.sql` and in `docs/store.md`.
 
 mod export;
+mod files;
+mod mend;
 mod merge;
+mod open;
+mod record;
 mod row;
+mod verify;
 
 pub use export::export;
+pub(crate) use files::check_regular;
+pub use files::stores_in;
 pub use merge::merge;
+pub use verify::{Damage, Fault, Verified, verify};
 
 use crate::StudyError;
 use crate::protocol::{Named, Study, check_name};
-use crate::task::{Shard, Task, WHOLE_FILE};
+use crate::task::Task;
 use loopfit_engine::FitOutcome;
 use loopfit_model::Method;
+use record::{CHOICE, DECISION, FIT, SCORE, STUDY, TALLY, TASK, Table};
 use row::{FitRow, stop_name};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// Marks the file as a loopfit store ("lfst").
 const APPLICATION: i64 = 0x6C66_7374;
-/// Version of the tables.
-const VERSION: i64 = 1;
+/// Version of the tables; the first had no checksums.
+const VERSION: i64 = 2;
 const SCHEMA: &str = include_str!("store/schema.sql");
-/// How long to wait for another process that is writing.
-const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// What selection kept: a fit, or a baseline that needs none.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,112 +80,16 @@ impl Frozen {
 pub struct Store {
     connection: Mutex<Connection>,
     path: PathBuf,
+    /// What a person should know about how it was opened.
+    notice: Option<String>,
     /// Held by the one process that writes.
     _lock: Option<File>,
 }
 
 impl Store {
-    /// Opens the store of a run directory for writing, creating both if need be.
-    pub fn create(directory: &Path, shard: Shard) -> Result<Self, StudyError> {
-        std::fs::create_dir_all(directory).map_err(|e| StudyError::File {
-            path: directory.display().to_string(),
-            why: e.to_string(),
-        })?;
-        let path = directory.join(shard.file());
-        let lock = lock(&path)?;
-        let connection = Connection::open(&path).map_err(|e| StudyError::store(&path, e))?;
-        let store = Self {
-            connection: Mutex::new(connection),
-            path,
-            _lock: Some(lock),
-        };
-        store.prepare()?;
-        store.check_integrity()?;
-        Ok(store)
-    }
-
-    /// Opens a store for reading: a file, or a run directory with one store in it. What a kill
-    /// left half-written is rolled back; a damaged file is an error.
-    pub fn open(path: &Path) -> Result<Self, StudyError> {
-        let store = Self::open_unchecked(path)?;
-        store.check_integrity()?;
-        Ok(store)
-    }
-
-    fn open_unchecked(path: &Path) -> Result<Self, StudyError> {
-        let path = find(path)?;
-        // What a killed writer left is rolled back by the next reader, who must be able to write;
-        // where nothing can be written, nothing was left half-done.
-        let open = |access| {
-            let connection = Connection::open_with_flags(&path, access)?;
-            connection.busy_timeout(PATIENCE)?;
-            connection.pragma_query_value(None, "user_version", |r| r.get::<_, i64>(0))?;
-            Ok(connection)
-        };
-        let connection = open(OpenFlags::SQLITE_OPEN_READ_WRITE)
-            .or_else(|_| open(OpenFlags::SQLITE_OPEN_READ_ONLY))
-            .map_err(|e| StudyError::store(&path, e))?;
-        let store = Self {
-            connection: Mutex::new(connection),
-            path,
-            _lock: None,
-        };
-        store.check_version()?;
-        Ok(store)
-    }
-
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    fn prepare(&self) -> Result<(), StudyError> {
-        self.with(|c| {
-            c.busy_timeout(PATIENCE)?;
-            // A rollback journal: safe against a kill at any instant, and readable meanwhile.
-            c.pragma_update(None, "journal_mode", "DELETE")?;
-            c.pragma_update(None, "synchronous", "NORMAL")?;
-            c.pragma_update(None, "foreign_keys", true)?;
-            let tables: i64 =
-                c.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
-            if tables == 0 {
-                c.execute_batch(&format!(
-                    "BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION}; \
-                     PRAGMA user_version = {VERSION}; COMMIT;"
-                ))?;
-            }
-            Ok(())
-        })?;
-        self.check_version()
-    }
-
-    fn check_version(&self) -> Result<(), StudyError> {
-        let pragma =
-            |name: &str| self.with(|c| c.pragma_query_value(None, name, |r| r.get::<_, i64>(0)));
-        let (application, version) = (pragma("application_id")?, pragma("user_version")?);
-        if application != APPLICATION {
-            return Err(StudyError::NoStore {
-                path: self.path.display().to_string(),
-            });
-        }
-        if version != VERSION {
-            return Err(StudyError::StoreVersion {
-                path: self.path.display().to_string(),
-                found: version,
-                known: VERSION,
-            });
-        }
-        Ok(())
-    }
-
-    /// Whether the pages and indices of the file belong together.
-    fn check_integrity(&self) -> Result<(), StudyError> {
-        let found: String =
-            self.with(|c| c.query_row("PRAGMA integrity_check(1)", [], |r| r.get(0)))?;
-        match found.as_str() {
-            "ok" => Ok(()),
-            _ => Err(self.broken("the file".to_string(), found)),
-        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
@@ -209,9 +121,8 @@ impl Store {
             }),
             Some(_) => Ok(()),
             None => self.with(|c| {
-                let json = named.study.to_json();
-                c.execute("INSERT INTO study VALUES (?, ?, ?)", [name, &hash, &json])?;
-                Ok(())
+                let row = [name.clone(), hash, named.study.to_json()];
+                STUDY.insert(c, &row.map(Value::from))
             }),
         }
     }
@@ -224,13 +135,9 @@ impl Store {
             let rows = statement.query_map([], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?;
             rows.collect()
         })?;
-        // Others may have written this file: names become file names, and protocols say what the numbers mean.
         let read = |(name, json, hash): (String, String, String)| {
-            let study = check_name(&name)
-                .map_err(str::to_string)
-                .and_then(|()| Study::from_json(&json, &hash));
             let broken = |why| self.broken(format!("study {name:?}"), why);
-            let study = study.map_err(broken)?;
+            let study = read_study(&name, &json, &hash).map_err(broken)?;
             Ok(Named::new(name, study))
         };
         rows.into_iter().map(read).collect()
@@ -246,16 +153,19 @@ impl Store {
 
     pub(crate) fn begin_task(&self, study: &str, task: &Task) -> Result<(), StudyError> {
         self.with(|c| {
-            let (phase, split, seed) = (
-                task.phase.name(),
-                task.split.map(|s| s as i64),
-                task.seed as i64,
-            );
-            c.execute(
-                "INSERT INTO task VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                params![study, task.name, phase, task.case, split, seed],
-            )?;
-            Ok(())
+            let query = "SELECT EXISTS (SELECT 1 FROM task WHERE study = ? AND task = ?)";
+            if c.query_row(query, [study, &task.name], |r| r.get(0))? {
+                return Ok(());
+            }
+            let row = [
+                Value::from(study.to_string()),
+                task.name.clone().into(),
+                task.phase.name().to_string().into(),
+                task.case.clone().into(),
+                task.split.map(|s| s as i64).into(),
+                (task.seed as i64).into(),
+            ];
+            TASK.insert(c, &row)
         })
     }
 
@@ -304,24 +214,21 @@ impl Store {
         let curve = serde_json::to_string(&curve).unwrap_or_default();
         let values = outcome.parameters.values().iter();
         let parameters: Vec<u8> = values.flat_map(|v| v.to_le_bytes()).collect();
-        self.with(|c| {
-            c.prepare_cached("INSERT INTO fit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?
-                .execute(params![
-                    study,
-                    task,
-                    fit,
-                    method.key(),
-                    spec,
-                    stop_name(outcome.stop),
-                    finite(outcome.validation),
-                    outcome.best_update as i64,
-                    outcome.updates as i64,
-                    curve,
-                    parameters,
-                    outcome.seconds,
-                ])?;
-            Ok(())
-        })
+        let row = [
+            Value::from(study.to_string()),
+            task.to_string().into(),
+            fit.to_string().into(),
+            method.key().to_string().into(),
+            spec.to_string().into(),
+            stop_name(outcome.stop).to_string().into(),
+            finite(outcome.validation).into(),
+            (outcome.best_update as i64).into(),
+            (outcome.updates as i64).into(),
+            curve.into(),
+            parameters.into(),
+            outcome.seconds.into(),
+        ];
+        self.with(|c| FIT.insert(c, &row))
     }
 
     /// Writes the choices of a task, all at once and for good.
@@ -331,27 +238,53 @@ impl Store {
         task: &str,
         choices: Vec<Choice>,
     ) -> Result<Frozen, StudyError> {
-        let mut connection = self.lock();
-        let path = &self.path;
-        let wrong = |e| StudyError::store(path, e);
-        let transaction = connection.transaction().map_err(wrong)?;
-        for choice in &choices {
-            transaction
-                .execute(
-                    "INSERT INTO choice VALUES (?, ?, ?, ?, ?, ?)",
-                    params![
-                        study,
-                        task,
-                        choice.name,
-                        choice.method,
-                        choice.at,
-                        choice.fit
-                    ],
-                )
-                .map_err(wrong)?;
-        }
-        transaction.commit().map_err(wrong)?;
+        let rows: Vec<Vec<Value>> = choices
+            .iter()
+            .map(|choice| {
+                vec![
+                    study.to_string().into(),
+                    task.to_string().into(),
+                    choice.name.clone().into(),
+                    choice.method.clone().into(),
+                    choice.at.into(),
+                    choice.fit.clone().into(),
+                ]
+            })
+            .collect();
+        self.settle_task(study, task, &CHOICE, &rows, &[&FIT, &CHOICE])?;
         Ok(Frozen { choices })
+    }
+
+    /// Writes records of a task all at once, and how many there are of those that are final now.
+    fn settle_task(
+        &self,
+        study: &str,
+        task: &str,
+        table: &Table,
+        rows: &[Vec<Value>],
+        finals: &[&Table],
+    ) -> Result<(), StudyError> {
+        self.with(|c| {
+            let transaction = c.unchecked_transaction()?;
+            for row in rows {
+                table.insert(c, row)?;
+            }
+            for table in finals {
+                let query = format!(
+                    "SELECT count(*) FROM {} WHERE study = ? AND task = ?",
+                    table.name
+                );
+                let count: i64 = c.query_row(&query, [study, task], |r| r.get(0))?;
+                let row = [
+                    Value::from(study.to_string()),
+                    task.to_string().into(),
+                    table.name.to_string().into(),
+                    count.into(),
+                ];
+                TALLY.insert(c, &row)?;
+            }
+            transaction.commit()
+        })
     }
 
     /// The choices of a task, if they were made.
@@ -380,20 +313,19 @@ impl Store {
         task: &str,
         scores: &[(String, String, f64)],
     ) -> Result<(), StudyError> {
-        let mut connection = self.lock();
-        let path = &self.path;
-        let wrong = |e| StudyError::store(path, e);
-        let transaction = connection.transaction().map_err(wrong)?;
-        for (name, metric, value) in scores {
-            let value = value.is_finite().then_some(*value);
-            transaction
-                .execute(
-                    "INSERT INTO score VALUES (?, ?, ?, ?, ?)",
-                    params![study, task, name, metric, value],
-                )
-                .map_err(wrong)?;
-        }
-        transaction.commit().map_err(wrong)
+        let rows: Vec<Vec<Value>> = scores
+            .iter()
+            .map(|(name, metric, value)| {
+                vec![
+                    study.to_string().into(),
+                    task.to_string().into(),
+                    name.clone().into(),
+                    metric.clone().into(),
+                    value.is_finite().then_some(*value).into(),
+                ]
+            })
+            .collect();
+        self.settle_task(study, task, &SCORE, &rows, &[&SCORE])
     }
 
     /// Whether nothing is left to do for a task: its choices are made and, where they are
@@ -453,8 +385,8 @@ impl Store {
             return Ok(known == content);
         }
         self.with(|c| {
-            let row = [study, name, content];
-            c.execute("INSERT INTO decision VALUES (?, ?, ?)", row)?;
+            let row = [study, name, content].map(|text| Value::from(text.to_string()));
+            DECISION.insert(c, &row)?;
             Ok(true)
         })
     }
@@ -485,12 +417,20 @@ impl Store {
             let Ok(other) = Self::open_unchecked(sibling) else {
                 continue;
             };
+            if other.check_version().is_err() {
+                continue;
+            }
             let same = |known: &Named| known.name == named.name && known.study == named.study;
             let same = other
                 .studies()
                 .is_ok_and(|studies| studies.iter().any(same));
             let done = matches!(other.is_done(&named.name, &task.name, judged), Ok(true));
-            if same && done {
+            let of = Some((named.name.as_str(), task.name.as_str()));
+            let sound = || {
+                let damage = other.with(|c| verify::examine(c, of));
+                damage.is_ok_and(|damage| damage.is_empty())
+            };
+            if same && done && sound() {
                 drop(other);
                 return merge::copy_task(self, sibling, &named.name, &task.name).map(|()| true);
             }
@@ -518,51 +458,11 @@ pub(crate) fn short(hash: &str) -> String {
     hash.chars().take(12).collect()
 }
 
-/// Locks a store for one writing process; the lock ends with it, however it ends.
-fn lock(store: &Path) -> Result<File, StudyError> {
-    let path = store.with_extension("lock");
-    let wrong = |e: std::io::Error| StudyError::File {
-        path: path.display().to_string(),
-        why: e.to_string(),
-    };
-    let file = File::create(&path).map_err(wrong)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(StudyError::Busy {
-            path: store.display().to_string(),
-        }),
-        Err(std::fs::TryLockError::Error(e)) => Err(wrong(e)),
-    }
-}
-
-/// The store files of a run directory, in the order of their names.
-pub fn stores_in(directory: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|e| e == "sqlite"))
-        .collect();
-    paths.sort();
-    paths
-}
-
-/// The store that a path means: the file itself, or the one in a directory.
-fn find(path: &Path) -> Result<PathBuf, StudyError> {
-    if path.is_file() {
-        return Ok(path.to_path_buf());
-    }
-    let stores = stores_in(path);
-    match &stores[..] {
-        _ if stores.contains(&path.join(WHOLE_FILE)) => Ok(path.join(WHOLE_FILE)),
-        [one] => Ok(one.clone()),
-        [] => Err(StudyError::NoStore {
-            path: path.display().to_string(),
-        }),
-        _ => Err(StudyError::Shards {
-            path: path.display().to_string(),
-            count: stores.len(),
-        }),
-    }
+/// The study of a record: others may have written it, and its name becomes a file's name, its protocol
+/// says what the numbers mean.
+fn read_study(name: &str, json: &str, hash: &str) -> Result<Study, String> {
+    check_name(name)?;
+    Study::from_json(json, hash)
 }
 
 #[cfg(test)]

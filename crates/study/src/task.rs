@@ -34,7 +34,8 @@ impl std::str::FromStr for Shard {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no share: write I/N such as 2/3, with I from 1 to N");
+        let wrong =
+            || format!("`{text}` is not a share: write I/N such as 2/3, with I from 1 to N");
         let (index, count) = text.split_once('/').ok_or_else(wrong)?;
         let number = |text: &str| text.trim().parse().map_err(|_| wrong());
         let (index, count) = (number(index)?, number(count)?);

@@ -158,7 +158,7 @@ fn task_kind(name: &str) -> Result<TaskKind, String> {
         "density" => TaskKind::Density,
         _ => {
             return Err(format!(
-                "`{name}` is no task: write regression, binary, multiclass or density"
+                "`{name}` is not a task: write regression, binary, multiclass or density"
             ));
         }
     })

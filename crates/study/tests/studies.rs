@@ -112,6 +112,110 @@ fn a_study_goes_on_after_every_stop() {
     assert!(content(&out) == content(&directory.path().join("whole")));
 }
 
+/// A damaged fit, a deleted score and a decision that is gone: nothing is reported, and the next run
+/// makes exactly that fit again and comes to the same content.
+#[test]
+fn a_run_repeats_what_is_damaged_and_nothing_else() {
+    let named = quick("ebm");
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path();
+    run(&named, out, Shard::WHOLE, 2).unwrap();
+    let expected = content(out);
+    let file = out.join("study.sqlite");
+    let c = rusqlite::Connection::open(&file).unwrap();
+    let triggers: Vec<(String, String)> = c
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+        .unwrap()
+        .query_map([], |r| Ok((r.get(0)?, r.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    for (name, _) in &triggers {
+        c.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
+    }
+    let damaged: i64 = c
+        .query_row("SELECT min(rowid) FROM fit", [], |r| r.get(0))
+        .unwrap();
+    let updates: i64 = c
+        .query_row("SELECT updates FROM fit WHERE rowid = ?", [damaged], |r| {
+            r.get(0)
+        })
+        .unwrap();
+    c.execute(
+        "UPDATE fit SET validation = validation / 2 WHERE rowid = ?",
+        [damaged],
+    )
+    .unwrap();
+    c.execute_batch(
+        "DELETE FROM score WHERE rowid = (SELECT max(rowid) FROM score); \
+         DELETE FROM decision WHERE name = 'screen'",
+    )
+    .unwrap();
+    for (_, sql) in &triggers {
+        c.execute_batch(sql).unwrap();
+    }
+    drop(c);
+    let refused = Store::open(out).unwrap_err().to_string();
+    assert!(refused.contains("is damaged"), "{refused}");
+    let faults = &store::verify(out).unwrap()[0].damage.faults;
+    assert_eq!(faults.len(), 3, "{faults:?}");
+    let store = Store::create(out, Shard::WHOLE).unwrap();
+    let prepared = Prepared::new(&named, Shard::WHOLE, None).unwrap();
+    let (control, progress) = (Control::default(), Progress::default());
+    let engine = Engine::new(2).unwrap();
+    prepared.announce(&progress);
+    prepared.run(&store, &engine, &control, &progress).unwrap();
+    assert_eq!(progress.counts().updates, updates as u64, "one fit was run");
+    drop(store);
+    assert!(content(out) == expected);
+}
+
+/// No study makes more fits or updates than its plan says, and refits are part of it.
+#[test]
+fn plans_are_upper_bounds() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, refit) in [
+        ("beyond-simulations", true),
+        ("separation", false),
+        ("ebm", false),
+    ] {
+        let mut named = quick(name);
+        if let Some(search) = &mut named.study.search {
+            search.protocol.refit = refit;
+        }
+        let planned = loopfit_study::run::total(&named.study, Shard::WHOLE);
+        let out = directory.path().join(name);
+        run(&named, &out, Shard::WHOLE, 2).unwrap();
+        let found = results::read(&Store::open(&out).unwrap(), &named).unwrap();
+        let fits: u64 = found.costs.iter().map(|c| c.fits).sum();
+        let updates: u64 = found.costs.iter().map(|c| c.updates).sum();
+        assert!(fits <= planned.fits, "{name}: {fits} fits");
+        assert!(updates <= planned.updates, "{name}: {updates} updates");
+        assert!(
+            2 * updates > planned.updates || name == "ebm",
+            "{name}: {updates}"
+        );
+    }
+    // As it was run and is reported in docs/studies.md.
+    let real = builtin::find("beyond-real").unwrap().remove(0);
+    let planned = loopfit_study::run::total(&real.study, Shard::WHOLE);
+    assert!(planned.updates >= 111_472_463, "{}", planned.updates);
+}
+
+/// A time is foreseen for every way of fitting.
+#[test]
+fn a_time_is_foreseen() {
+    let engine = Engine::new(1).unwrap();
+    for name in ["cap-path", "ebm", "separation"] {
+        let named = quick(name);
+        let seconds = |shard| {
+            let prepared = Prepared::new(&named, shard, None).unwrap();
+            prepared.seconds(&engine).unwrap()
+        };
+        assert!(seconds(Shard::WHOLE) > 0.0, "{name}");
+    }
+}
+
 /// A protocol on a table of one's own.
 fn on_table(folder: &Path, rows: &[String]) -> Named {
     std::fs::create_dir_all(folder).unwrap();
@@ -373,6 +477,19 @@ fn reports_are_written_from_any_state() {
             text.contains("CPU seconds") && text.contains("mean (SE)"),
             "{name}: {text}"
         );
+        assert!(text.contains("SE is the standard error"), "{name}");
+        // Loop is alone there, and the wins of one method mean nothing.
+        assert_eq!(
+            text.contains("| lowest"),
+            name != "iteration-path",
+            "{name}"
+        );
+        assert_eq!(
+            text.contains("hollow diamonds"),
+            text.contains("filled diamonds") && text.contains("Beside the paper"),
+            "{name}"
+        );
+        assert_eq!(text.contains("presets T = 64"), name == "sample-size-path");
         assert!(
             !text.contains("NOT COMPLETE") && !text.contains("NaN"),
             "{name}: {text}"

@@ -17,6 +17,8 @@ impl Study {
     /// What is wrong with the protocol, if anything, in one sentence.
     pub fn check(&self) -> Result<(), String> {
         need(!self.title.trim().is_empty(), "title must not be empty")?;
+        check_line("title", Some(&self.title))?;
+        check_line("axis", self.axis.as_ref())?;
         check_seeds("seeds", self.seeds)?;
         need(!self.methods.is_empty(), "methods must name at least one")?;
         need(
@@ -63,7 +65,7 @@ impl Study {
     fn check_quick(&self) -> Result<(), String> {
         let known = |name: &String| self.cases.iter().any(|case| case.name == *name);
         if let Some(name) = self.quick.cases.iter().find(|name| !known(name)) {
-            return Err(format!("quick.cases names `{name}`, which is no case"));
+            return Err(format!("quick.cases names `{name}`, which is not a case"));
         }
         let stages = self.continuation.iter().flat_map(|path| &path.stages);
         let places: Vec<f64> = stages
@@ -186,6 +188,8 @@ impl Study {
         for case in &self.cases {
             let of = |what: &str| format!("case `{}`: {what}", case.name.escape_debug());
             check_name(&case.name).map_err(of)?;
+            check_line(&of("title"), case.title.as_ref())?;
+            check_line(&of("curve"), case.curve.as_ref())?;
             if let Err(error) = case.architecture() {
                 return Err(of(&error.to_string()));
             }
@@ -281,12 +285,25 @@ fn distinct<T: Ord>(mut items: impl Iterator<Item = T>) -> bool {
 /// Names become parts of file names, links and tables: they are plain.
 pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     let simple = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
-    let begins = name.starts_with(char::is_alphanumeric);
-    if begins && name.chars().all(simple) && name.chars().count() <= LONGEST_NAME {
+    // Some readers of Markdown make a link of `www.` by itself.
+    let begins = name.starts_with(char::is_alphanumeric) && !name.starts_with("www.");
+    // The page over all reports has this one.
+    let taken = name.eq_ignore_ascii_case("index");
+    if begins && !taken && name.chars().all(simple) && name.chars().count() <= LONGEST_NAME {
         Ok(())
     } else {
-        Err("a name has up to 100 letters, digits and -_.+ alone and begins with a letter or digit")
+        Err(
+            "a name has up to 100 letters, digits and -_.+ alone, begins with a letter or digit, and is not `index`",
+        )
     }
+}
+
+/// Titles stand in headings, figures and tables: they are one line.
+fn check_line(name: &str, text: Option<&String>) -> Result<(), String> {
+    need(
+        text.is_none_or(|text| !text.contains(char::is_control)),
+        format!("{name} must be one line without control characters"),
+    )
 }
 
 fn check_seeds(name: &str, seeds: Seeds) -> Result<(), String> {

@@ -80,6 +80,11 @@ fn a_protocol_survives_json_and_comments_do_not_count() {
         Study::from_json(&study.to_json(), &study.hash()).unwrap(),
         study
     );
+    assert_eq!(Study::parse("toml", &study.to_toml()).unwrap(), study);
+    for name in builtin::names() {
+        let study = builtin::find(name).unwrap().remove(0).study.quick();
+        assert_eq!(Study::parse(name, &study.to_toml()).unwrap(), study);
+    }
     let commented = format!("# a comment\n{SMALL}");
     assert_eq!(Study::parse("b", &commented).unwrap().hash(), study.hash());
     let other = SMALL.replace("count = 2", "count = 3");

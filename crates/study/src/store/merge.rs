@@ -1,34 +1,23 @@
 //! Shards into one store: the same bytes whatever their order.
 
-use super::{APPLICATION, SCHEMA, Store, VERSION, find, lock, short, stores_in};
+use super::files::{find_all, lock};
+use super::mend::{fresh, rewrite};
+use super::record::{FIT, TABLES, Table};
+use super::{Damage, Store, VERSION, short};
 use crate::StudyError;
 use crate::task::WHOLE_FILE;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
-/// What identifies a row of each table, in the order in which rows may be inserted.
-const TABLES: [(&str, &[&str]); 6] = [
-    ("study", &["name"]),
-    ("task", &["study", "task"]),
-    ("fit", &["study", "task", "fit"]),
-    ("choice", &["study", "task", "name"]),
-    ("score", &["study", "task", "name", "metric"]),
-    ("decision", &["study", "name"]),
-];
-
 /// Merges stores (files, or run directories with all their shards) into a new one in `directory`.
 ///
 /// Studies of the same name must have the same protocol, and rows with the same key the same
-/// content; of two times of one fit the shorter is kept.
+/// content; of two times of one fit the shorter is kept. Stores of version 1, which have no checksums,
+/// are taken as they are.
 pub fn merge(stores: &[PathBuf], directory: &Path) -> Result<PathBuf, StudyError> {
     let mut files: Vec<PathBuf> = Vec::new();
     for path in stores {
-        let found = stores_in(path);
-        if path.is_dir() && found.len() > 1 {
-            files.extend(found);
-        } else {
-            files.push(find(path)?);
-        }
+        files.extend(find_all(path)?);
     }
     let target = directory.join(WHOLE_FILE);
     same_protocols(&files)?;
@@ -43,17 +32,15 @@ pub fn merge(stores: &[PathBuf], directory: &Path) -> Result<PathBuf, StudyError
             path: target.display().to_string(),
         });
     }
-    let (collected, written) = (
-        directory.join("merge-collected.tmp"),
-        directory.join("merge-written.tmp"),
-    );
+    let [collected, written, upgraded] = ["collected", "written", "upgraded"]
+        .map(|name| directory.join(format!("merge-{name}.tmp")));
     let remove = || {
-        for path in [&collected, &written] {
+        for path in [&collected, &written, &upgraded] {
             let _ = std::fs::remove_file(path);
         }
     };
     remove();
-    let result = collect(&files, &collected).and_then(|()| write(&collected, &written));
+    let result = collect(&files, &collected, &upgraded).and_then(|()| write(&collected, &written));
     let result = result.and_then(|()| {
         std::fs::rename(&written, &target).map_err(|e| StudyError::File {
             path: target.display().to_string(),
@@ -67,7 +54,11 @@ pub fn merge(stores: &[PathBuf], directory: &Path) -> Result<PathBuf, StudyError
 fn same_protocols(files: &[PathBuf]) -> Result<(), StudyError> {
     let mut known: Vec<(String, String, PathBuf)> = Vec::new();
     for file in files {
-        for named in Store::open(file)?.studies()? {
+        let store = match Store::open(file) {
+            Err(StudyError::NoChecksums { .. }) => Store::open_unchecked(file),
+            other => other,
+        };
+        for named in store?.studies()? {
             let hash = named.study.hash();
             match known.iter().find(|(name, _, _)| *name == named.name) {
                 Some((name, other, first)) if *other != hash => {
@@ -87,13 +78,21 @@ fn same_protocols(files: &[PathBuf]) -> Result<(), StudyError> {
 }
 
 /// All rows of all stores, once.
-fn collect(files: &[PathBuf], to: &Path) -> Result<(), StudyError> {
+fn collect(files: &[PathBuf], to: &Path, upgraded: &Path) -> Result<(), StudyError> {
     let connection = fresh(to)?;
     for file in files {
-        attached(&connection, to, file, |c| {
-            for (table, keys) in TABLES {
-                check_same(c, table, keys, file)?;
-                copy(c, table, keys, "").map_err(|e| StudyError::store(file, e))?;
+        let store = Store::open_unchecked(file)?;
+        let version = store.version()?;
+        let source = if version == VERSION {
+            file
+        } else {
+            rewrite(&store.lock(), version, &Damage::default(), upgraded)?;
+            upgraded
+        };
+        attached(&connection, to, source, |c| {
+            for table in TABLES {
+                check_same(c, table, file)?;
+                copy(c, table, "").map_err(|e| StudyError::store(file, e))?;
             }
             Ok(())
         })?;
@@ -105,8 +104,8 @@ fn collect(files: &[PathBuf], to: &Path) -> Result<(), StudyError> {
 fn write(from: &Path, to: &Path) -> Result<(), StudyError> {
     let connection = fresh(to)?;
     attached(&connection, to, from, |c| {
-        for (table, keys) in TABLES {
-            copy(c, table, keys, "").map_err(|e| StudyError::store(to, e))?;
+        for table in TABLES {
+            copy(c, table, "").map_err(|e| StudyError::store(to, e))?;
         }
         Ok(())
     })
@@ -127,25 +126,11 @@ pub(super) fn copy_task(
         literal(task)
     );
     attached(&connection, store.path(), from, |c| {
-        for (table, keys) in TABLES {
-            if keys.contains(&"task") {
-                copy(c, table, keys, &filter).map_err(|e| StudyError::store(from, e))?;
-            }
+        for table in TABLES.iter().filter(|table| table.is_of_tasks()) {
+            copy(c, table, &filter).map_err(|e| StudyError::store(from, e))?;
         }
         Ok(())
     })
-}
-
-fn fresh(path: &Path) -> Result<Connection, StudyError> {
-    let wrong = |e| StudyError::store(path, e);
-    let connection = Connection::open(path).map_err(wrong)?;
-    connection
-        .execute_batch(&format!(
-            "PRAGMA journal_mode = DELETE; BEGIN; {SCHEMA} PRAGMA application_id = {APPLICATION}; \
-             PRAGMA user_version = {VERSION}; COMMIT;"
-        ))
-        .map_err(wrong)?;
-    Ok(connection)
 }
 
 /// Runs work in one transaction with another store as `other`.
@@ -174,76 +159,57 @@ fn attached(
     result
 }
 
-fn copy(
-    connection: &Connection,
-    table: &str,
-    keys: &[&str],
-    filter: &str,
-) -> rusqlite::Result<usize> {
+fn copy(connection: &Connection, table: &Table, filter: &str) -> rusqlite::Result<()> {
     // A row that is there would meet the triggers before the conflict.
-    let matches: Vec<String> = keys.iter().map(|k| format!("m.{k} = o.{k}")).collect();
-    let matches = matches.join(" AND ");
-    let order = keys.join(", ");
-    let inserted = connection.execute(
+    let (name, matches, order) = (table.name, same_key(table), table.keys.join(", "));
+    connection.execute(
         &format!(
-            "INSERT INTO main.{table} SELECT o.* FROM (SELECT * FROM other.{table} {filter}) o \
-             WHERE NOT EXISTS (SELECT 1 FROM main.{table} m WHERE {matches}) ORDER BY {order}"
+            "INSERT INTO main.{name} SELECT o.* FROM (SELECT * FROM other.{name} {filter}) o \
+             WHERE NOT EXISTS (SELECT 1 FROM main.{name} m WHERE {matches}) ORDER BY {order}"
         ),
         [],
     )?;
-    if table == "fit" && filter.is_empty() {
+    if *table == FIT && filter.is_empty() {
         connection.execute(
-            "UPDATE main.fit AS m SET seconds = o.seconds FROM other.fit AS o WHERE m.study = o.study \
-             AND m.task = o.task AND m.fit = o.fit AND o.seconds < m.seconds",
+            &format!(
+                "UPDATE main.fit AS m SET seconds = o.seconds, checksum = o.checksum \
+                 FROM other.fit AS o WHERE {matches} AND o.seconds < m.seconds"
+            ),
             [],
         )?;
     }
-    Ok(inserted)
+    Ok(())
+}
+
+/// That a row of `m` and one of `o` have the same key.
+fn same_key(table: &Table) -> String {
+    let keys = table.keys.iter().map(|k| format!("m.{k} = o.{k}"));
+    keys.collect::<Vec<_>>().join(" AND ")
 }
 
 /// Rows with the same key have the same content, but for times.
-fn check_same(
-    connection: &Connection,
-    table: &str,
-    keys: &[&str],
-    file: &Path,
-) -> Result<(), StudyError> {
-    let wrong = |e| StudyError::store(file, e);
-    let mut statement = connection
-        .prepare(&format!("SELECT name FROM pragma_table_info('{table}')"))
-        .map_err(wrong)?;
-    let columns: Vec<String> = statement
-        .query_map([], |r| r.get(0))
-        .and_then(Iterator::collect)
-        .map_err(wrong)?;
-    let quoted = |c: &str| format!("\"{c}\"");
-    let matches: Vec<String> = keys
-        .iter()
-        .map(|k| format!("m.{0} = o.{0}", quoted(k)))
+fn check_same(connection: &Connection, table: &Table, file: &Path) -> Result<(), StudyError> {
+    let content = table.columns.iter();
+    let content = content.filter(|c| **c != "seconds" && !table.keys.contains(c));
+    let differs: Vec<String> = content
+        .map(|c| format!("m.\"{c}\" IS NOT o.\"{c}\""))
         .collect();
-    let differs: Vec<String> = columns
-        .iter()
-        .filter(|c| *c != "seconds" && !keys.contains(&c.as_str()))
-        .map(|c| format!("m.{0} IS NOT o.{0}", quoted(c)))
-        .collect();
-    if differs.is_empty() {
-        return Ok(());
-    }
-    let first_key = keys.iter().map(|k| format!("m.{}", quoted(k)));
-    let key = first_key.collect::<Vec<_>>().join(" || ' ' || ");
+    let keys: Vec<String> = table.keys.iter().map(|k| format!("m.{k}")).collect();
     let query = format!(
-        "SELECT {key} FROM main.{table} m JOIN other.{table} o ON {} WHERE {} LIMIT 1",
-        matches.join(" AND "),
-        differs.join(" OR ")
+        "SELECT {} FROM main.{name} m JOIN other.{name} o ON {} WHERE {} LIMIT 1",
+        keys.join(" || ' ' || "),
+        same_key(table),
+        differs.join(" OR "),
+        name = table.name
     );
     let row: Option<String> =
         rusqlite::OptionalExtension::optional(connection.query_row(&query, [], |r| r.get(0)))
-            .map_err(wrong)?;
+            .map_err(|e| StudyError::store(file, e))?;
     match row {
         None => Ok(()),
         Some(row) => Err(StudyError::Broken {
             path: file.display().to_string(),
-            what: format!("{table} {row}"),
+            what: format!("{} {row}", table.name),
             why: "another store has it with other content".to_string(),
         }),
     }

@@ -1,8 +1,10 @@
--- Version 1 of the store, documented in docs/store.md.
+-- Version 2 of the store, documented in docs/store.md. The last column of every table is the SHA-256
+-- of the others.
 CREATE TABLE study (
     name     TEXT PRIMARY KEY,
     hash     TEXT NOT NULL,      -- SHA-256 of the protocol
-    protocol TEXT NOT NULL       -- canonical JSON
+    protocol TEXT NOT NULL,      -- canonical JSON
+    checksum TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE task (
@@ -12,6 +14,7 @@ CREATE TABLE task (
     "case" TEXT NOT NULL,
     split  INTEGER,              -- test split of a table
     seed   INTEGER NOT NULL,
+    checksum TEXT NOT NULL,
     PRIMARY KEY (study, task)
 ) STRICT;
 
@@ -27,7 +30,8 @@ CREATE TABLE fit (
     updates     INTEGER NOT NULL,
     curve       TEXT NOT NULL,   -- JSON: [[updates, validation loss], ...]
     parameters  BLOB NOT NULL,   -- 32-bit little-endian floats
-    seconds     REAL NOT NULL,   -- processor time: the only column that may differ between runs
+    seconds     REAL NOT NULL,   -- processor time: what alone may differ between runs
+    checksum    TEXT NOT NULL,
     PRIMARY KEY (study, task, fit),
     FOREIGN KEY (study, task) REFERENCES task (study, task)
 ) STRICT;
@@ -39,6 +43,7 @@ CREATE TABLE choice (
     method TEXT NOT NULL,        -- single, loop, untied, linear or constant
     at     REAL,                 -- place on the study's axis
     fit    TEXT,                 -- the selected fit; NULL for linear and constant
+    checksum TEXT NOT NULL,
     PRIMARY KEY (study, task, name),
     FOREIGN KEY (study, task, fit) REFERENCES fit (study, task, fit)
 ) STRICT;
@@ -49,6 +54,7 @@ CREATE TABLE score (
     name   TEXT NOT NULL,
     metric TEXT NOT NULL,
     value  REAL,                 -- NULL if the model gave no finite value
+    checksum TEXT NOT NULL,
     PRIMARY KEY (study, task, name, metric),
     FOREIGN KEY (study, task, name) REFERENCES choice (study, task, name)
 ) STRICT;
@@ -57,7 +63,19 @@ CREATE TABLE decision (
     study   TEXT NOT NULL REFERENCES study (name),
     name    TEXT NOT NULL,
     content TEXT NOT NULL,       -- JSON: what the data are, what development settled
+    checksum TEXT NOT NULL,
     PRIMARY KEY (study, name)
+) STRICT;
+
+-- How many records a task has once they are final: a record that is missing is noticed.
+CREATE TABLE tally (
+    study    TEXT NOT NULL,
+    task     TEXT NOT NULL,
+    records  TEXT NOT NULL,      -- fit, choice or score
+    count    INTEGER NOT NULL,
+    checksum TEXT NOT NULL,
+    PRIMARY KEY (study, task, records),
+    FOREIGN KEY (study, task) REFERENCES task (study, task)
 ) STRICT;
 
 -- Selection ends when the choices of a task are written: no fit can follow, and no choice
@@ -88,3 +106,9 @@ BEGIN SELECT RAISE(ABORT, 'a score cannot be changed'); END;
 
 CREATE TRIGGER scores_remain BEFORE DELETE ON score
 BEGIN SELECT RAISE(ABORT, 'a score cannot be taken back'); END;
+
+CREATE TRIGGER tallies_stay BEFORE UPDATE ON tally
+BEGIN SELECT RAISE(ABORT, 'a tally cannot be changed'); END;
+
+CREATE TRIGGER tallies_remain BEFORE DELETE ON tally
+BEGIN SELECT RAISE(ABORT, 'a tally cannot be taken back'); END;

@@ -1,11 +1,25 @@
+use super::files::lock;
+use super::record::TABLES;
 use super::*;
-use crate::builtin;
-use crate::task::Phase;
+use crate::task::{Phase, Shard, WHOLE_FILE};
 use loopfit_engine::Stop;
 use loopfit_model::{Network, Parameters, Tying};
 
+/// A study of eight tasks.
+const SMALL: &str = r#"
+title = "Small"
+seeds = { first = 1, count = 8 }
+[[cases]]
+name = "bumps"
+data = "sim:bumps"
+budget = 64
+train = 64
+valid = 32
+[search]
+"#;
+
 fn named() -> Named {
-    builtin::find("cap-path").unwrap().remove(0)
+    Named::new("small", Study::parse("small", SMALL).unwrap())
 }
 
 fn outcome(value: f32) -> FitOutcome {
@@ -32,11 +46,11 @@ fn filled(directory: &Path, shard: Shard, tasks: &[u64]) -> Store {
     store.begin(&named()).unwrap();
     for seed in tasks {
         let task = Task::new(Phase::Confirmation, "bumps", None, *seed);
-        store.begin_task("cap-path", &task).unwrap();
+        store.begin_task("small", &task).unwrap();
         let value = 1.0 + *seed as f32;
         store
             .put_fit(
-                "cap-path",
+                "small",
                 &task.name,
                 "f",
                 Method::Single,
@@ -45,10 +59,10 @@ fn filled(directory: &Path, shard: Shard, tasks: &[u64]) -> Store {
             )
             .unwrap();
         store
-            .freeze("cap-path", &task.name, vec![choice("single", "f")])
+            .freeze("small", &task.name, vec![choice("single", "f")])
             .unwrap();
         let scores = [("single".to_string(), "MSE".to_string(), f64::from(value))];
-        store.put_scores("cap-path", &task.name, &scores).unwrap();
+        store.put_scores("small", &task.name, &scores).unwrap();
     }
     store
 }
@@ -67,7 +81,7 @@ fn fits_come_back_as_they_went_in() {
     let directory = tempfile::tempdir().unwrap();
     let store = filled(directory.path(), Shard::WHOLE, &[7]);
     let stored = store
-        .fit("cap-path", "confirmation/bumps/7", "f")
+        .fit("small", "confirmation/bumps/7", "f")
         .unwrap()
         .unwrap();
     let (back, put) = (stored.outcome, outcome(8.0));
@@ -79,7 +93,7 @@ fn fits_come_back_as_they_went_in() {
     assert_eq!(back.curve, put.curve);
     assert!(
         store
-            .fit("cap-path", "confirmation/bumps/7", "g")
+            .fit("small", "confirmation/bumps/7", "g")
             .unwrap()
             .is_none()
     );
@@ -92,16 +106,9 @@ fn the_store_refuses_selection_after_the_freeze() {
     let directory = tempfile::tempdir().unwrap();
     let store = filled(directory.path(), Shard::WHOLE, &[1]);
     let task = "confirmation/bumps/1";
-    let late = store.put_fit(
-        "cap-path",
-        task,
-        "g",
-        Method::Single,
-        &spec(),
-        &outcome(0.5),
-    );
+    let late = store.put_fit("small", task, "g", Method::Single, &spec(), &outcome(0.5));
     assert!(late.unwrap_err().to_string().contains("frozen"));
-    let second = store.freeze("cap-path", task, vec![choice("loop", "f")]);
+    let second = store.freeze("small", task, vec![choice("loop", "f")]);
     assert!(second.unwrap_err().to_string().contains("frozen"));
     for change in [
         "UPDATE choice SET fit = NULL",
@@ -117,7 +124,7 @@ fn the_store_refuses_selection_after_the_freeze() {
         );
     }
     let scores = [("other".to_string(), "MSE".to_string(), 1.0)];
-    assert!(store.put_scores("cap-path", task, &scores).is_err());
+    assert!(store.put_scores("small", task, &scores).is_err());
 }
 
 #[test]
@@ -225,8 +232,8 @@ fn mixed_protocols_and_contradictions_are_refused() {
     assert!(mixed.to_string().contains("different protocols"), "{mixed}");
     drop(filled(&path.join("c"), Shard::WHOLE, &[1]));
     let c = Connection::open(path.join("c/study.sqlite")).unwrap();
-    c.execute_batch("DROP TRIGGER fits_stay; UPDATE fit SET updates = 6")
-        .unwrap();
+    tamper(&c, "UPDATE fit SET updates = 6");
+    seal(&c);
     drop(c);
     let contradiction = merge(&[path.join("a"), path.join("c")], &path.join("m")).unwrap_err();
     assert!(
@@ -281,10 +288,13 @@ fn names_and_protocols_of_others_are_checked() {
         let folder = tempfile::tempdir().unwrap();
         drop(filled(folder.path(), Shard::WHOLE, &[]));
         let path = folder.path().join(WHOLE_FILE);
-        Connection::open(&path).unwrap().execute(sql, []).unwrap();
-        let error = Store::open(&path).unwrap().studies().unwrap_err();
+        let c = Connection::open(&path).unwrap();
+        c.execute(sql, []).unwrap();
+        seal(&c);
+        drop(c);
+        let error = Store::open(&path).unwrap_err();
         assert!(
-            matches!(error, StudyError::Broken { .. }),
+            matches!(error, StudyError::Damaged { .. }),
             "{what}: {error}"
         );
         let out = folder.path().join("merged");
@@ -319,6 +329,270 @@ fn one_process_merges_into_a_directory() {
     );
 }
 
+/// Changes records behind the back of the triggers.
+fn tamper(c: &Connection, sql: &str) {
+    let triggers: Vec<(String, String)> = c
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+        .unwrap()
+        .query_map([], |r| Ok((r.get(0)?, r.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    c.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+    for (name, _) in &triggers {
+        c.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
+    }
+    c.execute_batch(sql).unwrap();
+    for (_, sql) in &triggers {
+        c.execute_batch(sql).unwrap();
+    }
+}
+
+/// Gives every record the checksum of what it holds, as someone would who wants to mislead.
+fn seal(c: &Connection) {
+    for table in TABLES {
+        let query = format!("SELECT rowid, {} FROM {}", table.list(), table.name);
+        let mut sums = Vec::new();
+        let mut statement = c.prepare(&query).unwrap();
+        let mut rows = statement.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            let values = (1..=table.columns.len()).map(|at| row.get_ref(at).unwrap());
+            sums.push((row.get::<_, i64>(0).unwrap(), table.checksum(values)));
+        }
+        for (row, sum) in sums {
+            tamper(
+                c,
+                &format!(
+                    "UPDATE {} SET checksum = '{sum}' WHERE rowid = {row}",
+                    table.name
+                ),
+            );
+        }
+    }
+}
+
+/// The checksum of a record is part of the format: a program that computes another one would throw
+/// away every fit of every store.
+#[test]
+fn checksums_are_frozen() {
+    let row = [
+        Value::Text("small".to_string()),
+        Value::Null,
+        Value::Integer(-7),
+        Value::Real(0.5),
+        Value::Blob(vec![1, 2]),
+    ];
+    let sum = |row: &[Value]| FIT.checksum(row.iter().map(Into::into));
+    // Python: hashlib.sha256 over b"t" + length + bytes and so on, as `Table::checksum` says.
+    assert_eq!(
+        sum(&row),
+        "2395c0faedcec6a3d023aa40164a7029580eb4c26d86764d62cf18629158ba34"
+    );
+    assert_ne!(sum(&row), SCORE.checksum(row.iter().map(Into::into)));
+    // SQLite gives a zero back without its sign.
+    assert_eq!(sum(&[Value::Real(-0.0)]), sum(&[Value::Real(0.0)]));
+}
+
+/// Whatever is changed, deleted or put in by hand is noticed, and a run that is mended knows what
+/// to do again.
+#[test]
+fn records_that_were_changed_or_deleted_are_noticed() {
+    for (sql, says) in [
+        (
+            "UPDATE fit SET validation = 0 WHERE task LIKE '%/2'",
+            "fit f of task confirmation/bumps/2 of study small: its content",
+        ),
+        (
+            "UPDATE fit SET seconds = 0 WHERE task LIKE '%/2'",
+            "its content",
+        ),
+        (
+            "UPDATE fit SET checksum = '' WHERE task LIKE '%/2'",
+            "its content",
+        ),
+        ("UPDATE score SET value = 0", "score single MSE of task"),
+        ("UPDATE choice SET fit = NULL", "choice single of task"),
+        ("UPDATE task SET seed = 5 WHERE seed = 1", "task of task"),
+        (
+            "UPDATE study SET protocol = replace(protocol, '8', '9')",
+            "protocol of study small",
+        ),
+        ("UPDATE tally SET count = 0", "tally"),
+        (
+            "DELETE FROM score WHERE task LIKE '%/2'",
+            "score records of task confirmation/bumps/2 of study small: 0 of 1 are there",
+        ),
+        ("DELETE FROM choice WHERE task LIKE '%/2'", "choice records"),
+        ("DELETE FROM fit WHERE task LIKE '%/2'", "fit records"),
+        ("DELETE FROM tally WHERE records = 'score'", "tally of task"),
+        ("DELETE FROM tally WHERE records = 'fit'", "tally of task"),
+        ("DELETE FROM task WHERE seed = 2", "it is missing"),
+        (
+            "DELETE FROM study",
+            "protocol of study small: it is missing",
+        ),
+        ("DROP TABLE decision", "decision"),
+        (
+            "DROP TRIGGER IF EXISTS x; CREATE TRIGGER x AFTER INSERT ON fit BEGIN SELECT 1; END",
+            "not those of this version",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        drop(filled(folder.path(), Shard::WHOLE, &[1, 2]));
+        let path = folder.path().join(WHOLE_FILE);
+        let c = Connection::open(&path).unwrap();
+        tamper(&c, sql);
+        drop(c);
+        let said = match verify(folder.path()) {
+            Ok(stores) => stores[0]
+                .damage
+                .faults
+                .iter()
+                .map(|f| format!("{f}\n"))
+                .collect(),
+            Err(error) => error.to_string(),
+        };
+        assert!(said.contains(says), "{sql}: {said}");
+        let error = Store::open(&path).unwrap_err().to_string();
+        assert!(!error.contains('\n'), "{sql}: {error}");
+        assert!(
+            merge(&[path], &folder.path().join("merged")).is_err(),
+            "{sql}"
+        );
+    }
+}
+
+/// A run keeps what is sound. Fits of a task that something is wrong with stay, its choices and scores
+/// do not: they are made again from the fits.
+#[test]
+fn what_is_sound_outlives_what_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(filled(folder.path(), Shard::WHOLE, &[1, 2, 3]));
+    let path = folder.path().join(WHOLE_FILE);
+    let c = Connection::open(&path).unwrap();
+    tamper(
+        &c,
+        "UPDATE fit SET updates = 6 WHERE task LIKE '%/2'; DELETE FROM score WHERE task LIKE '%/3'",
+    );
+    drop(c);
+    let store = Store::create(folder.path(), Shard::WHOLE).unwrap();
+    let notice = store.notice().unwrap();
+    assert!(
+        notice.contains("fit f of task confirmation/bumps/2"),
+        "{notice}"
+    );
+    let has = |seed: u64| {
+        let task = format!("confirmation/bumps/{seed}");
+        (
+            store.fit("small", &task, "f").unwrap().is_some(),
+            store.frozen("small", &task).unwrap().is_some(),
+            store.is_scored("small", &task).unwrap(),
+        )
+    };
+    assert_eq!(has(1), (true, true, true));
+    assert_eq!(has(2), (false, false, false));
+    assert_eq!(has(3), (true, false, false));
+    assert!(path.with_extension("sqlite.old").exists());
+    drop(store);
+    // Nothing is wrong with what is left, and nothing is left to mend.
+    assert!(Store::open(&path).is_ok());
+    let store = Store::create(folder.path(), Shard::WHOLE).unwrap();
+    assert_eq!(store.notice(), None);
+}
+
+/// Every byte of a store, flipped in turn: either the store is refused or nothing that it says changes.
+#[test]
+fn no_flipped_byte_changes_what_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(filled(folder.path(), Shard::WHOLE, &[1]));
+    let path = folder.path().join(WHOLE_FILE);
+    let c = Connection::open(&path).unwrap();
+    // Small pages leave little unused.
+    c.execute_batch("PRAGMA page_size = 512; VACUUM").unwrap();
+    drop(c);
+    let says = |path: &Path| -> Result<(String, String), StudyError> {
+        let store = Store::open(path)?;
+        let mut out = Vec::new();
+        export(&store, &mut out)?;
+        let states = crate::status::status(&store)?;
+        let text = String::from_utf8(out).unwrap();
+        Ok((text, format!("{states:?}")))
+    };
+    let expected = says(&path).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let flip = |from: usize| {
+        let own = folder.path().join(format!("flipped-{from}"));
+        let mut refused = 0;
+        for at in (from..bytes.len()).step_by(2) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at / 2 % 8);
+            std::fs::write(&own, &flipped).unwrap();
+            match says(&own) {
+                Err(_) => refused += 1,
+                Ok(said) => assert!(said == expected, "byte {at} of {}", bytes.len()),
+            }
+        }
+        refused
+    };
+    let refused: usize = std::thread::scope(|scope| {
+        let halves = [0, 1].map(|from| scope.spawn(move || flip(from)));
+        halves.into_iter().map(|half| half.join().unwrap()).sum()
+    });
+    // The rest is unused space and the counters of SQLite.
+    assert!(2 * refused > bytes.len(), "{refused} of {}", bytes.len());
+}
+
+/// A pipe would be waited for, a device read without end.
+#[cfg(unix)]
+#[test]
+fn what_is_not_a_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .args(["study.sqlite", "p.toml", "x.lock"])
+        .current_dir(folder.path())
+        .status();
+    assert!(made.unwrap().success());
+    let store = folder.path().join(WHOLE_FILE);
+    let wrong =
+        |error: StudyError| assert!(error.to_string().contains("not a regular file"), "{error}");
+    wrong(Store::open(folder.path()).unwrap_err());
+    wrong(Store::open(&store).unwrap_err());
+    wrong(Store::create(folder.path(), Shard::WHOLE).unwrap_err());
+    wrong(merge(&[store], &folder.path().join("merged")).unwrap_err());
+    wrong(Study::read(&folder.path().join("p.toml")).unwrap_err());
+    wrong(lock(&folder.path().join("x.sqlite")).unwrap_err());
+    wrong(Store::open(Path::new("/dev/null")).unwrap_err());
+}
+
+/// The first version of the tables had no checksums: it is said, and it is written anew.
+#[test]
+fn stores_without_checksums_are_written_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = |name: &str| {
+        let place = folder.path().join(name);
+        std::fs::create_dir_all(&place).unwrap();
+        let c = Connection::open(place.join(WHOLE_FILE)).unwrap();
+        c.execute_batch(include_str!("../../tests/assets/store-1.sql"))
+            .unwrap();
+        place
+    };
+    let place = old("a");
+    let refused = Store::open(&place).unwrap_err().to_string();
+    assert!(refused.contains("study merge"), "{refused}");
+    let exported = |place: &Path| {
+        let mut out = Vec::new();
+        export(&Store::open(place).unwrap(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let expected = include_str!("../../tests/assets/store-1.json");
+    merge(std::slice::from_ref(&place), &folder.path().join("merged")).unwrap();
+    assert_eq!(exported(&folder.path().join("merged")), expected);
+    let store = Store::create(&place, Shard::WHOLE).unwrap();
+    assert!(store.notice().unwrap().contains("had no checksums"));
+    drop(store);
+    assert_eq!(exported(&place), expected);
+}
+
 #[test]
 fn a_damaged_file_is_said() {
     let folder = tempfile::tempdir().unwrap();
@@ -330,5 +604,10 @@ fn a_damaged_file_is_said() {
     bytes[page..page + 64].fill(0xA5);
     std::fs::write(&path, &bytes).unwrap();
     assert!(Store::open(&path).is_err());
-    assert!(Store::create(folder.path(), Shard::WHOLE).is_err());
+    // A run keeps what can be read, or refuses.
+    if let Ok(store) = Store::create(folder.path(), Shard::WHOLE) {
+        assert!(store.notice().is_some());
+        drop(store);
+        assert!(Store::open(&path).is_ok());
+    }
 }

@@ -1,0 +1,166 @@
+//! Opening a store: for reading, if it is as it was written; for a run, mended if it is not.
+
+use super::files::{check_store, find, lock};
+use super::{APPLICATION, Damage, SCHEMA, Store, VERSION, mend, verify};
+use crate::StudyError;
+use crate::task::Shard;
+use rusqlite::{Connection, OpenFlags};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// How long to wait for another process that is writing.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+impl Store {
+    /// Opens the store of a run directory for writing, creating both if need be. A damaged store
+    /// is mended: what is sound is kept, so that the run makes the rest again.
+    pub fn create(directory: &Path, shard: Shard) -> Result<Self, StudyError> {
+        std::fs::create_dir_all(directory).map_err(|e| StudyError::File {
+            path: directory.display().to_string(),
+            why: e.to_string(),
+        })?;
+        let path = directory.join(shard.file());
+        check_store(&path)?;
+        let lock = lock(&path)?;
+        let mut store = Self::prepared(&path)?;
+        let version = store.version()?;
+        let damage = match version {
+            VERSION => store.with(|c| verify::examine(c, None))?,
+            _ => Damage::default(),
+        };
+        if version != VERSION || !damage.is_empty() {
+            store = store.mended(version, &damage)?;
+        }
+        store._lock = Some(lock);
+        Ok(store)
+    }
+
+    /// The store written anew without what is damaged, or with checksums where there were none.
+    fn mended(self, version: i64, damage: &Damage) -> Result<Self, StudyError> {
+        let path = self.path.clone();
+        let anew = path.with_extension("sqlite.tmp");
+        let rewritten = mend::rewrite(&self.lock(), version, damage, &anew);
+        drop(self);
+        let replaced = rewritten.and_then(|()| mend::replace(&path, &anew));
+        let _ = std::fs::remove_file(&anew);
+        let kept = replaced?;
+        let mut store = Self::prepared(&path)?;
+        store.notice = Some(match version {
+            VERSION => format!(
+                "{} was damaged ({}); what is sound was kept, the rest is run again; the file as it was is {}",
+                path.display(),
+                damage.summary(),
+                kept.display()
+            ),
+            _ => format!(
+                "{} had no checksums; what it held was taken as it was, and now has them; the file as it was is {}",
+                path.display(),
+                kept.display()
+            ),
+        });
+        Ok(store)
+    }
+
+    /// What a person should know about how the store was opened, if anything.
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
+    }
+
+    /// Opens a store for reading: a file, or a run directory with one store in it. What a kill
+    /// left half-written is rolled back; a store that is not as it was written is refused.
+    pub fn open(path: &Path) -> Result<Self, StudyError> {
+        let store = Self::open_unchecked(path)?;
+        store.check_version()?;
+        let damage = store.with(|c| verify::examine(c, None))?;
+        if damage.is_empty() {
+            return Ok(store);
+        }
+        Err(StudyError::Damaged {
+            path: store.path.display().to_string(),
+            what: damage.summary(),
+        })
+    }
+
+    /// Opens a store of any version, without looking at its records.
+    pub(super) fn open_unchecked(path: &Path) -> Result<Self, StudyError> {
+        let path = find(path)?;
+        // What a killed writer left is rolled back by the next reader, who must be able to write;
+        // where nothing can be written, nothing was left half-done.
+        let open = |access| {
+            let connection = Connection::open_with_flags(&path, access)?;
+            connection.busy_timeout(PATIENCE)?;
+            connection.pragma_query_value(None, "user_version", |r| r.get::<_, i64>(0))?;
+            Ok(connection)
+        };
+        let connection = open(OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .or_else(|_| open(OpenFlags::SQLITE_OPEN_READ_ONLY))
+            .map_err(|e| StudyError::store(&path, e))?;
+        let store = Self::new(connection, path);
+        store.version()?;
+        Ok(store)
+    }
+
+    fn new(connection: Connection, path: PathBuf) -> Self {
+        Self {
+            connection: Mutex::new(connection),
+            path,
+            notice: None,
+            _lock: None,
+        }
+    }
+
+    /// A store ready to be written to, with its tables if it is new.
+    fn prepared(path: &Path) -> Result<Self, StudyError> {
+        let connection = Connection::open(path).map_err(|e| StudyError::store(path, e))?;
+        let store = Self::new(connection, path.to_path_buf());
+        store.with(|c| {
+            c.busy_timeout(PATIENCE)?;
+            // A rollback journal: safe against a kill at any instant, and readable meanwhile.
+            c.pragma_update(None, "journal_mode", "DELETE")?;
+            c.pragma_update(None, "synchronous", "NORMAL")?;
+            c.pragma_update(None, "foreign_keys", true)?;
+            let tables: i64 =
+                c.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
+            if tables == 0 {
+                c.execute_batch(&format!(
+                    "BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION}; \
+                     PRAGMA user_version = {VERSION}; COMMIT;"
+                ))?;
+            }
+            Ok(())
+        })?;
+        store.version()?;
+        Ok(store)
+    }
+
+    /// The version of the tables, if this program knows it.
+    pub(super) fn version(&self) -> Result<i64, StudyError> {
+        let pragma =
+            |name: &str| self.with(|c| c.pragma_query_value(None, name, |r| r.get::<_, i64>(0)));
+        let (application, version) = (pragma("application_id")?, pragma("user_version")?);
+        if application != APPLICATION {
+            return Err(StudyError::NoStore {
+                path: self.path.display().to_string(),
+            });
+        }
+        if !(1..=VERSION).contains(&version) {
+            return Err(StudyError::StoreVersion {
+                path: self.path.display().to_string(),
+                found: version,
+                known: VERSION,
+            });
+        }
+        Ok(version)
+    }
+
+    /// Refuses a store without checksums.
+    pub(super) fn check_version(&self) -> Result<(), StudyError> {
+        match self.version()? {
+            VERSION => Ok(()),
+            _ => Err(StudyError::NoChecksums {
+                path: self.path.display().to_string(),
+            }),
+        }
+    }
+}
