@@ -18,7 +18,7 @@ use crate::Table;
 ///     ],
 /// };
 /// assert!(document.to_markdown("figures/").contains("## Results"));
-/// assert!(document.to_latex().contains(r"\toprule"));
+/// assert!(document.to_latex("bumps").contains(r"\toprule"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
@@ -39,6 +39,8 @@ pub enum Block {
     Text(String),
     /// Remarks, one sentence or so each.
     Bullets(Vec<String>),
+    /// Other documents of the same kind in the same place.
+    Links(Vec<Link>),
     /// A table below its caption.
     Table {
         /// What it shows; may be empty.
@@ -62,6 +64,17 @@ pub enum Block {
         /// What is folded.
         blocks: Vec<Block>,
     },
+}
+
+/// A document beside this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The name of its file, without ending.
+    pub page: String,
+    /// What it is called.
+    pub title: String,
+    /// What it is about.
+    pub text: String,
 }
 
 impl Document {

@@ -61,13 +61,70 @@ pub(crate) fn markdown(text: &str) -> String {
     escaped
 }
 
-/// For LaTeX: ordinary text. The signs of our numbers become mathematics; other
-/// letters stay as they are.
+/// Letters that stand for quantities of the paper wherever they stand alone.
+const SYMBOLS: &str = "qrTPBnd";
+const SUPERSCRIPTS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+/// For LaTeX: ordinary text. The signs of our numbers and the symbols of the paper become
+/// mathematics; other letters stay as they are.
 pub(crate) fn latex(text: &str) -> String {
-    const SUPERSCRIPTS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-    let mut escaped = String::with_capacity(text.len());
     let line = one_line(text);
-    let mut rest = line.trim().chars().peekable();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let mut escaped: Vec<String> = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let (taken, word) = match words[at..] {
+            // `T = 16`, `× 10⁻³`.
+            [name, "=", value, ..] if mathematics(&format!("{name}={value}")).is_some() => {
+                (3, mathematics(&format!("{name}={value}")))
+            }
+            ["×", power, ..] if is_power(power) => {
+                let power = latex_word(power).replace('$', "");
+                (2, Some(format!("$\\times {power}$")))
+            }
+            [word, ..] => (1, mathematics(word)),
+            [] => (1, None),
+        };
+        escaped.push(word.unwrap_or_else(|| latex_word(words[at])));
+        at += taken;
+    }
+    escaped.join(" ")
+}
+
+/// Whether a word is a power of ten.
+fn is_power(word: &str) -> bool {
+    let superscript = |c| c == '⁻' || SUPERSCRIPTS.contains(c);
+    word.strip_prefix("10")
+        .is_some_and(|exponent| exponent.chars().all(superscript))
+}
+
+/// A word that is a formula, with the punctuation around it: `q=4`, `−0.3`, `B`, `f0`.
+fn mathematics(word: &str) -> Option<String> {
+    let core = word.trim_matches(|c| "(),.;:".contains(c));
+    let (before, after) = word.split_once(core)?;
+    let is_number = |text: &str| {
+        let digits = text.trim_start_matches(['−', '+']);
+        digits.starts_with(|c: char| c.is_ascii_digit() || c == '∞')
+            && digits
+                .chars()
+                .all(|c| c.is_ascii_digit() || ".∞".contains(c))
+    };
+    let is_letter = |text: &str| text.len() == 1 && text.chars().all(|c| c.is_ascii_alphabetic());
+    let formula = match core.split_once('=') {
+        Some((name, value)) if is_letter(name) && is_number(value) => format!("{name} = {value}"),
+        None if core == "f0" => "f_0".to_string(),
+        None if is_letter(core) && SYMBOLS.contains(core) => core.to_string(),
+        None if is_number(core) && core.starts_with(['−', '+']) => core.to_string(),
+        _ => return None,
+    };
+    let formula = formula.replace('−', "-").replace('∞', "\\infty");
+    Some(format!("{before}${formula}${after}"))
+}
+
+/// A word with its signs.
+fn latex_word(word: &str) -> String {
+    let mut escaped = String::with_capacity(word.len());
+    let mut rest = word.chars().peekable();
     let exponent = |c: char| match SUPERSCRIPTS.chars().position(|s| s == c) {
         Some(digit) => char::from_digit(digit as u32, 10),
         None => (c == '⁻').then_some('-'),
@@ -138,7 +195,15 @@ mod tests {
     fn latex_has_mathematics_and_no_commands() {
         assert_eq!(
             latex("2.64 (0.11) × 10⁻³ & −1 \\input{x}_1 50%"),
-            r"2.64 (0.11) $\times$ 10$^{-3}$ \& $-$1 \textbackslash{}input\{x\}\_1 50\%"
+            r"2.64 (0.11) $\times 10^{-3}$ \& $-1$ \textbackslash{}input\{x\}\_1 50\%"
+        );
+        assert_eq!(
+            latex("q=4 r=11 (2/4), B = 128: MSE against f0, a cap B, n"),
+            "$q = 4$ $r = 11$ (2/4), $B = 128$: MSE against $f_0$, a cap $B$, $n$"
+        );
+        assert_eq!(
+            latex("+0.3 10⁶ × 10$ ="),
+            r"$+0.3$ 10$^{6}$ $\times$ 10\$ ="
         );
     }
 

@@ -26,7 +26,7 @@ pub(crate) use canvas::{
 pub(crate) use columns::{Column, Columns};
 pub use curves::{Curve, Curves, LevelLine, Panel, Point};
 pub use fields::{Field, FieldRow, Fields};
-pub use pairs::{PairPanel, Pairs};
+pub use pairs::{PairMethod, PairPanel, Pairs};
 
 pub use crate::axis::Scale;
 

@@ -97,6 +97,7 @@ impl Comparison {
         if !paired.is_empty() {
             blocks.push(table(paired));
         }
+        blocks.extend(self.definition().map(Block::Text));
         blocks.push(Block::Figure {
             name: "comparison".into(),
             caption: String::new(),
@@ -140,6 +141,19 @@ impl Page {
                     self.body += "<ul>\n";
                     for item in items {
                         let _ = writeln!(self.body, "<li>{}</li>", escape::xml(item));
+                    }
+                    self.body += "</ul>\n";
+                }
+                Block::Links(links) => {
+                    self.body += "<ul>\n";
+                    for link in links {
+                        let _ = writeln!(
+                            self.body,
+                            "<li><a href=\"{}.html\">{}</a>: {}</li>",
+                            escape::xml(&link.page),
+                            escape::xml(&link.title),
+                            escape::xml(&link.text)
+                        );
                     }
                     self.body += "</ul>\n";
                 }

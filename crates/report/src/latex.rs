@@ -3,21 +3,41 @@
 use std::fmt::Write as _;
 
 use crate::document::visit;
+use crate::table::Row;
 use crate::{Align, Block, Document, Table, escape};
 
+/// Rows of a page; a longer table goes on in the next.
+const ROWS: usize = 40;
+
 impl Table {
-    /// A `table` environment; the best cells are bold. It needs
-    /// `\usepackage{booktabs}`; without a caption it has none.
-    pub fn to_latex(&self, caption: &str) -> String {
-        let mut text = String::from("\\begin{table}\n\\centering\n");
+    /// A `table` environment that is never wider than the text, or several for more rows than a page
+    /// has; the best cells are bold. It needs `\usepackage{booktabs,graphicx}`; without a caption it has
+    /// none, and no label.
+    pub fn to_latex(&self, caption: &str, label: &str) -> String {
+        let mut text = self.part(caption, label, &self.rows[..self.rows.len().min(ROWS)]);
+        for rows in self.rows.chunks(ROWS).skip(1) {
+            let caption = format!("{caption} (continued)");
+            let _ = write!(text, "\n{}", self.part(caption.trim(), "", rows));
+        }
+        text
+    }
+
+    fn part(&self, caption: &str, label: &str, rows: &[Row]) -> String {
+        let mut text = String::from("\\begin{table}[htbp]\n\\centering\n");
         if !caption.is_empty() {
             let _ = writeln!(text, "\\caption{{{}}}", escape::latex(caption));
+            // A label refers to the number of its caption.
+            if !label.is_empty() {
+                let _ = writeln!(text, "\\label{{tab:{label}}}");
+            }
         }
         let columns = self.columns.iter().map(|(_, align)| match align {
             Align::Left => 'l',
             Align::Right => 'r',
         });
         let columns: String = columns.collect();
+        text += "\\small\\setlength{\\tabcolsep}{4pt}\n";
+        text += "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n";
         let _ = writeln!(text, "\\begin{{tabular}}{{{columns}}}\n\\toprule");
         let names = self.columns.iter().map(|(name, _)| escape::latex(name));
         let _ = writeln!(
@@ -25,28 +45,32 @@ impl Table {
             "{} \\\\\n\\midrule",
             names.collect::<Vec<_>>().join(" & ")
         );
-        for row in &self.rows {
+        for row in rows {
             let cells = row
                 .cells
                 .iter()
                 .map(|cell| match escape::latex(&cell.text) {
-                    text if cell.best && !text.is_empty() => format!("\\textbf{{{text}}}"),
+                    text if cell.best && !text.is_empty() => {
+                        format!("\\textbf{{\\boldmath {text}}}")
+                    }
                     text => text,
                 });
             let _ = writeln!(text, "{} \\\\", cells.collect::<Vec<_>>().join(" & "));
         }
-        text += "\\bottomrule\n\\end{tabular}\n\\end{table}\n";
+        text += "\\bottomrule\n\\end{tabular}}\n\\end{table}\n";
         text
     }
 }
 
 impl Document {
-    /// Every table, also those inside details, as [`Table::to_latex`] writes it.
-    pub fn to_latex(&self) -> String {
-        let mut tables = Vec::new();
+    /// Every table, also those inside details, as [`Table::to_latex`] writes it; their labels are
+    /// `tab:NAME-1`, `tab:NAME-2` and so on.
+    pub fn to_latex(&self, name: &str) -> String {
+        let mut tables = vec!["% \\usepackage{booktabs,graphicx}\n".to_string()];
         visit(&self.blocks, &mut |block| {
             if let Block::Table { caption, table } = block {
-                tables.push(table.to_latex(caption));
+                let label = format!("{name}-{}", tables.len());
+                tables.push(table.to_latex(caption, &label));
             }
         });
         tables.join("\n")
@@ -56,34 +80,54 @@ impl Document {
 #[cfg(test)]
 mod tests {
     use crate::fixtures::document;
+    use crate::{Align, Table};
 
     #[test]
     fn tables_for_a_paper() {
-        insta::assert_snapshot!(document().to_latex(), @r#"
-        \begin{table}
+        insta::assert_snapshot!(document().to_latex("errors"), @r#"
+        % \usepackage{booktabs,graphicx}
+
+        \begin{table}[htbp]
         \centering
         \caption{Mean (SE) of the error at 95\%.}
+        \label{tab:errors-1}
+        \small\setlength{\tabcolsep}{4pt}
+        \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%
         \begin{tabular}{rrr}
         \toprule
-        n & Single & Loop \\
+        $n$ & Single & Loop \\
         \midrule
-        64 & 3.1 (0.2) $\times$ 10$^{-3}$ & \textbf{2.6 (0.1) $\times$ 10$^{-3}$} \\
-        128 & \textbf{1.4 (0.1) $\times$ 10$^{-3}$} & -- \\
+        64 & 3.1 (0.2) $\times 10^{-3}$ & \textbf{\boldmath 2.6 (0.1) $\times 10^{-3}$} \\
+        128 & \textbf{\boldmath 1.4 (0.1) $\times 10^{-3}$} & -- \\
         \bottomrule
-        \end{tabular}
+        \end{tabular}}
         \end{table}
 
-        \begin{table}
+        \begin{table}[htbp]
         \centering
+        \small\setlength{\tabcolsep}{4pt}
+        \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%
         \begin{tabular}{rrr}
         \toprule
-        n & Single & Loop \\
+        $n$ & Single & Loop \\
         \midrule
-        64 & 3.1 (0.2) $\times$ 10$^{-3}$ & \textbf{2.6 (0.1) $\times$ 10$^{-3}$} \\
-        128 & \textbf{1.4 (0.1) $\times$ 10$^{-3}$} & -- \\
+        64 & 3.1 (0.2) $\times 10^{-3}$ & \textbf{\boldmath 2.6 (0.1) $\times 10^{-3}$} \\
+        128 & \textbf{\boldmath 1.4 (0.1) $\times 10^{-3}$} & -- \\
         \bottomrule
-        \end{tabular}
+        \end{tabular}}
         \end{table}
         "#);
+    }
+
+    /// A page has room for so many rows; the rest is a table of its own.
+    #[test]
+    fn a_long_table_goes_on() {
+        let mut table = Table::new([("n", Align::Right)]);
+        (0..90).for_each(|n| table.push([n.to_string()]));
+        let text = table.to_latex("All.", "all");
+        assert_eq!(text.matches("\\begin{table}").count(), 3);
+        assert_eq!(text.matches("\\label{tab:all}").count(), 1);
+        assert_eq!(text.matches("All. (continued)").count(), 2);
+        assert!((0..90).all(|n| text.contains(&format!("\n{n} \\\\"))));
     }
 }

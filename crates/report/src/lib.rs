@@ -60,5 +60,5 @@ mod terminal;
 mod fixtures;
 
 pub use comparison::{Comparison, ComparisonError, MethodResult, Paired, SeedResult};
-pub use document::{Block, Document};
+pub use document::{Block, Document, Link};
 pub use table::{Align, Cell, Table};

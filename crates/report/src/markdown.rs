@@ -81,6 +81,17 @@ fn write_blocks(text: &mut String, blocks: &[Block], figures: &str, level: usize
                     let _ = writeln!(text, "- {}", escape::markdown(item));
                 }
             }
+            Block::Links(links) => {
+                for link in links {
+                    let _ = writeln!(
+                        text,
+                        "- [{}]({}): {}",
+                        escape::markdown(&link.title),
+                        address(&format!("{}.md", link.page)),
+                        escape::markdown(&link.text)
+                    );
+                }
+            }
             Block::Table { caption, table } => {
                 if !caption.is_empty() {
                     let _ = writeln!(text, "{}\n", escape::markdown(caption));
@@ -107,11 +118,14 @@ fn write_blocks(text: &mut String, blocks: &[Block], figures: &str, level: usize
     }
 }
 
-fn image(alternative: &str, address: &str) -> String {
-    let address = address
-        .replace(' ', "%20")
-        .replace(['<', '>', '(', ')', '\n'], "");
-    format!("![{}]({address})\n", escape::markdown(alternative))
+fn image(alternative: &str, place: &str) -> String {
+    format!("![{}]({})\n", escape::markdown(alternative), address(place))
+}
+
+/// An address that ends where it should.
+fn address(place: &str) -> String {
+    let place = place.replace(' ', "%20");
+    place.replace(['<', '>', '(', ')', '\n'], "")
 }
 
 impl Comparison {
@@ -125,6 +139,9 @@ impl Comparison {
         if !paired.is_empty() {
             text.push('\n');
             text += &paired.to_markdown();
+        }
+        if let Some(definition) = self.definition() {
+            let _ = writeln!(text, "\n{}", escape::markdown(&definition));
         }
         if let Some(address) = figure {
             let _ = write!(text, "\n{}", image(self.title(), address));
@@ -207,6 +224,8 @@ mod tests {
         |:------------------|--------------------:|-----------:|
         | Loop − Single     | −2.79 (0.77) × 10⁻⁴ |        7/8 |
         | Loop − Untied     | −4.46 (0.63) × 10⁻⁴ |        8/8 |
+
+        SE is the standard error of a mean over seeds: their standard deviation (denominator n − 1) divided by the square root of their number n.
 
         ![Single, Loop and Untied under a cap of 128 numbers](comparison.svg)
 

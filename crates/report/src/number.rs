@@ -10,6 +10,9 @@ const MINUS: &str = "−";
 /// Digits after the point at which even a tiny standard error stops adding more.
 const MOST_DECIMALS: i32 = 6;
 
+/// Powers of ten from the exponent of a column up to the largest number under it: `999 × 10⁻³`.
+const MOST_APART: i32 = 2;
+
 /// The power of ten under which a column of numbers is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exponent {
@@ -21,7 +24,7 @@ pub enum Exponent {
 
 impl Exponent {
     /// The exponent for a column that holds `values`: the smallest of theirs, or
-    /// none when they span more than three powers of ten.
+    /// none when one of them would need more than three digits before the point.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let exponents: Vec<i32> = values
             .into_iter()
@@ -29,7 +32,9 @@ impl Exponent {
             .map(|v| decimal_exponent(v, 3))
             .collect();
         match (exponents.iter().min(), exponents.iter().max()) {
-            (Some(&low), Some(&high)) if high - low <= 3 => Self::Shared(plain_if_near_one(low)),
+            (Some(&low), Some(&high)) if high - low <= MOST_APART => {
+                Self::Shared(plain_if_near_one(low))
+            }
             (Some(_), Some(_)) => Self::Own,
             _ => Self::Shared(0),
         }
@@ -37,8 +42,9 @@ impl Exponent {
 
     fn or(self, own: i32) -> i32 {
         match self {
-            Self::Shared(exponent) => exponent,
-            Self::Own => plain_if_near_one(own),
+            // A value far above its column would be a mantissa that nobody can read.
+            Self::Shared(exponent) if own - exponent <= MOST_APART => exponent,
+            _ => plain_if_near_one(own),
         }
     }
 }
@@ -303,6 +309,13 @@ mod tests {
         assert_eq!(mean_se(1.45e-4, Some(1.2e-5), column), "14.5 (1.2) × 10⁻⁵");
         assert_eq!(value(1.45e-4, 4, column), "14.50 × 10⁻⁵");
         assert_eq!(Exponent::of([1e-9, 1.0]), Exponent::Own);
+        assert_eq!(Exponent::of([-3.055, 4.2e-3]), Exponent::Own);
+        assert_eq!(value(-3.055, 4, Exponent::Shared(-3)), "−3.055");
+        assert_eq!(
+            mean_se(-3.055, Some(0.021), Exponent::Shared(-3)),
+            "−3.055 (0.021)"
+        );
+        assert_eq!(value(0.999, 3, Exponent::Shared(-3)), "999 × 10⁻³");
         assert_eq!(Exponent::of([f64::NAN]), Exponent::Shared(0));
     }
 

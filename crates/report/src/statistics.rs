@@ -4,6 +4,9 @@
 use loopfit_numerics::sum;
 pub use loopfit_numerics::sum::mean;
 
+/// What tables and figures call SE.
+pub const SE: &str = "SE is the standard error of a mean over seeds: their standard deviation (denominator n \u{2212} 1) divided by the square root of their number n";
+
 /// Standard error of the mean; none for fewer than two values.
 ///
 /// # Formula

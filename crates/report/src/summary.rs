@@ -1,7 +1,7 @@
 //! The sentence and the three tables that the terminal, Markdown and HTML share.
 
 use crate::number::{Exponent, integer, mean_se, value};
-use crate::{Align, Comparison, MethodResult, Table};
+use crate::{Align, Comparison, MethodResult, Table, statistics};
 
 impl MethodResult {
     /// The typical shape, and on how many seeds where others occur too.
@@ -66,7 +66,10 @@ impl Comparison {
                 method.name.clone(),
                 mean_se(method.mean(), method.se(), exponent),
                 value(method.median(), 3, exponent),
-                format!("{}/{}", wins[at], self.seeds().len()),
+                match self.methods().len() {
+                    1 => String::new(),
+                    _ => format!("{}/{}", wins[at], self.seeds().len()),
+                },
                 method.shape_summary(),
                 method.count_summary(),
             ];
@@ -79,7 +82,20 @@ impl Comparison {
                 table.push(cells);
             }
         }
-        table
+        table.without_empty_columns()
+    }
+
+    /// What the standard errors are, and the fractions after shapes, where there are some.
+    pub(crate) fn definition(&self) -> Option<String> {
+        let all = self.seeds().len();
+        let mut text = (all > 1).then(|| format!("{}.", statistics::SE))?;
+        let rare = |m: &&MethodResult| m.shape_summary().ends_with(')');
+        if self.methods().iter().any(|m| rare(&m)) {
+            text += &format!(
+                " A fraction after a shape says on how many of the {all} seeds it was selected."
+            );
+        }
+        Some(text)
     }
 
     /// One row per paired difference; no rows without a Loop.

@@ -30,6 +30,7 @@ impl Comparison {
             name: method.name.clone(),
             color: at,
             values: method.values(),
+            se: method.se(),
             published: None,
             labels: Vec::new(),
         };

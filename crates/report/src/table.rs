@@ -102,6 +102,25 @@ impl Table {
         self.rows.push(Row { cells, best });
     }
 
+    /// Without the columns in which no row has anything.
+    #[must_use]
+    pub fn without_empty_columns(mut self) -> Self {
+        let filled: Vec<bool> = (0..self.columns.len())
+            .map(|at| self.rows.iter().any(|row| !row.cells[at].text.is_empty()))
+            .collect();
+        fn keep<T>(items: &mut Vec<T>, filled: &[bool]) {
+            let mut each = filled.iter();
+            items.retain(|_| each.next().is_none_or(|filled| *filled));
+        }
+        if !self.is_empty() {
+            keep(&mut self.columns, &filled);
+            self.rows
+                .iter_mut()
+                .for_each(|row| keep(&mut row.cells, &filled));
+        }
+        self
+    }
+
     /// Whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -113,6 +132,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn empty_columns_can_be_left_out() {
+        let mut table = Table::new(["a", "b", "c"].map(|name| (name, Align::Left)));
+        assert_eq!(table.clone().without_empty_columns(), table);
+        table.push(["1", "", ""]);
+        table.push(["", "", "2"]);
+        let left = table.without_empty_columns();
+        let names: Vec<&str> = left.columns.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ["a", "c"]);
+        assert_eq!(left.rows[1].cells[1].text, "2");
+    }
 
     proptest! {
         /// Whatever the texts, every line of every writer has one cell per column.
@@ -134,7 +165,7 @@ mod tests {
                 prop_assert_eq!(line.matches('|').count(), width + 1, "{}", line);
             }
 
-            let latex = table.to_latex("").replace("\\&", "");
+            let latex = table.to_latex("", "").replace("\\&", "");
             let lines: Vec<&str> = latex.lines().filter(|line| line.ends_with(" \\\\")).collect();
             prop_assert_eq!(lines.len(), rows + 1);
             for line in lines {

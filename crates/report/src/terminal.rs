@@ -76,7 +76,7 @@ impl Document {
         for block in &self.blocks {
             let shown = matches!(
                 block,
-                Block::Text(_) | Block::Bullets(_) | Block::Table { .. }
+                Block::Text(_) | Block::Bullets(_) | Block::Links(_) | Block::Table { .. }
             );
             if let Some(heading) = heading.take_if(|_| shown) {
                 let _ = write!(text, "\n{}", emphasised(heading, color));
@@ -91,6 +91,12 @@ impl Document {
                     text.push('\n');
                     for item in items {
                         paragraph(&mut text, "- ", item);
+                    }
+                }
+                Block::Links(links) => {
+                    text.push('\n');
+                    for link in links {
+                        paragraph(&mut text, "- ", &format!("{}: {}", link.title, link.text));
                     }
                 }
                 Block::Table { caption, table } => {
@@ -139,6 +145,10 @@ impl Comparison {
         if !paired.is_empty() {
             text.push('\n');
             text += &paired.to_terminal(color);
+        }
+        if let Some(definition) = self.definition() {
+            text.push('\n');
+            paragraph(&mut text, "", &definition);
         }
         if !self.notes().is_empty() {
             text.push('\n');
@@ -199,6 +209,9 @@ mod tests {
         Loop − Single      −2.79 (0.77) × 10⁻⁴         7/8
         Loop − Untied      −4.46 (0.63) × 10⁻⁴         8/8
         ──────────────────────────────────────────────────
+
+        SE is the standard error of a mean over seeds: their standard deviation
+        (denominator n − 1) divided by the square root of their number n.
 
         4096 training and 1024 validation rows per seed; the test targets are noise-free.
         "#);

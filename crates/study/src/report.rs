@@ -8,11 +8,13 @@ mod tables;
 mod trend;
 
 use crate::StudyError;
+use crate::builtin;
 use crate::protocol::{Named, Seeds};
 use crate::published::Published;
-use crate::results::{Results, read};
+use crate::results::{Point, Results, read};
 use crate::store::{Store, short};
-use loopfit_report::{Block, Document};
+use loopfit_report::statistics::SE;
+use loopfit_report::{Align, Block, Document, Link, Table};
 
 /// The report of a study in a store. Where the store also has the paper's protocol on the same
 /// data, seeds and splits, the two are compared.
@@ -45,7 +47,13 @@ pub fn report(store: &Store, named: &Named) -> Result<Document, StudyError> {
         blocks.extend(figures::pairs(&results, &published));
     }
     blocks.extend(records::costs(&results));
-    let remarks = [named.study.caveats.clone(), results.notes.clone()].concat();
+    let corrections = builtin::corrections(&named.study);
+    let remarks = [
+        named.study.caveats.clone(),
+        corrections,
+        results.notes.clone(),
+    ]
+    .concat();
     if !remarks.is_empty() {
         blocks.push(Block::Heading("What to keep in mind".to_string()));
         blocks.push(Block::Bullets(remarks));
@@ -55,6 +63,46 @@ pub fn report(store: &Store, named: &Named) -> Result<Document, StudyError> {
         title: named.study.title.clone(),
         subtitle: named.study.question.clone(),
         blocks,
+    })
+}
+
+/// The page that leads to the reports of some studies in a store.
+pub fn index(store: &Store, studies: &[Named]) -> Result<Document, StudyError> {
+    let mut table = Table::new([
+        ("study", Align::Left),
+        ("protocol", Align::Left),
+        ("replications", Align::Right),
+        ("state", Align::Left),
+    ]);
+    let mut links = Vec::new();
+    for named in studies {
+        let (done, all) = read(store, named)?.tasks;
+        table.push([
+            named.name.clone(),
+            short(&named.study.hash()),
+            format!("{done}/{all}"),
+            match done == all {
+                true => "complete",
+                false => "not complete",
+            }
+            .to_string(),
+        ]);
+        links.push(Link {
+            page: named.name.clone(),
+            title: named.study.title.clone(),
+            text: named.study.question.clone(),
+        });
+    }
+    Ok(Document {
+        title: "Studies".to_string(),
+        subtitle: String::new(),
+        blocks: vec![
+            Block::Links(links),
+            Block::Table {
+                caption: "How far each study is.".to_string(),
+                table,
+            },
+        ],
     })
 }
 
@@ -82,6 +130,16 @@ fn opening(results: &Results) -> Vec<Block> {
     if done < all {
         text += &format!(" NOT COMPLETE: {done} of {all} replications are finished.");
     }
-    text += " Means with standard errors over seeds in parentheses; lower is better.";
+    let of_splits = |p: &Point| p.entries.iter().any(|e| e.splits().len() > 1);
+    let splits = match results.points.iter().any(of_splits) {
+        true => {
+            " Of a mean over S test splits it is the root of the sum of the squared SE of each split, divided by S: \
+             how far other seeds would move the mean on the same test rows, not how far other test rows would."
+        }
+        false => "",
+    };
+    text += &format!(
+        " Means have their SE in parentheses; lower is better. {SE}, in tables and figures alike.{splits}"
+    );
     vec![Block::Text(text)]
 }

@@ -134,19 +134,24 @@ impl Point {
         Method::ALL.into_iter().filter_map(of)
     }
 
-    /// The method with the lowest mean.
+    /// The method with the lowest mean; none where there are no others to be lower than.
     pub fn best(&self) -> Option<Method> {
+        if self.methods().count() < 2 {
+            return None;
+        }
         let finite = self.methods().filter(|(_, e)| e.mean().is_finite());
         finite
             .min_by(|a, b| a.1.mean().total_cmp(&b.1.mean()))
             .map(|(method, _)| method)
     }
 
-    /// On how many splits and seeds a method is strictly below all others.
-    pub fn wins(&self, method: Method) -> usize {
-        let Some(own) = self.entry(method.key()) else {
-            return 0;
-        };
+    /// On how many splits and seeds a method is strictly below all others; none where it is
+    /// alone.
+    pub fn wins(&self, method: Method) -> Option<usize> {
+        let own = self.entry(method.key())?;
+        if self.methods().count() < 2 {
+            return None;
+        }
         let lower = |value: &&Value| {
             self.methods()
                 .filter(|(other, _)| *other != method)
@@ -156,7 +161,7 @@ impl Point {
                     value.value < against || (against.is_nan() && !value.value.is_nan())
                 })
         };
-        own.values.iter().filter(lower).count()
+        Some(own.values.iter().filter(lower).count())
     }
 }
 
@@ -449,6 +454,26 @@ mod tests {
         let paired = a.minus(&b);
         assert_eq!(paired.numbers(), [-3.0, 4.0]);
         assert_eq!(paired.label, "Loop \u{2212} Single");
+    }
+
+    /// Whoever is alone wins nothing.
+    #[test]
+    fn a_method_without_others_is_not_the_lowest() {
+        let study = crate::builtin::find("iteration-path").unwrap().remove(0);
+        let mut point = Point {
+            case: study.study.cases[0].clone(),
+            at: None,
+            budget: 128,
+            metric: "MSE".to_string(),
+            entries: vec![entry("loop", &[(1, 1, 1.0), (1, 2, 3.0)])],
+        };
+        assert_eq!((point.best(), point.wins(Method::Loop)), (None, None));
+        point
+            .entries
+            .push(entry("single", &[(1, 1, 2.0), (1, 2, 2.0)]));
+        assert_eq!(point.wins(Method::Loop), Some(1));
+        assert_eq!(point.wins(Method::Untied), None);
+        assert!(point.best().is_some());
     }
 
     #[test]

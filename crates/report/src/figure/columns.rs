@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::canvas::{Anchor, Area, Canvas, LINE};
 use crate::axis::Axis;
-use crate::statistics::{mean, standard_error};
+use crate::statistics::mean;
 use crate::style;
 
 /// The dots stand to the left of a column's middle, the mean to the right: so far,
@@ -19,6 +19,8 @@ pub(crate) struct Column {
     pub(crate) color: usize,
     /// One value per seed.
     pub(crate) values: Vec<f64>,
+    /// The standard error of their mean.
+    pub(crate) se: Option<f64>,
     /// A published mean with its standard error.
     pub(crate) published: Option<(f64, f64)>,
     /// The lines below the column, the first one emphasised.
@@ -130,7 +132,7 @@ impl Columns {
             canvas.diamond("published", (x, self.y(area, mean)), 5.0);
         }
         let mean = mean(&column.values);
-        let Some(se) = standard_error(&column.values) else {
+        let Some(se) = column.se else {
             return;
         };
         if mean.is_finite() && se.is_finite() {

@@ -3,12 +3,15 @@
 use super::canvas::{Anchor, Area, CHARACTER, Canvas, LINE, MARGIN, text_width, wrap};
 use super::color_map::{entry, picture};
 use crate::axis::{Axis, Scale, Tick};
+use crate::escape;
 
 /// Rows of pictures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fields {
     /// Drawn at the top.
     pub title: String,
+    /// Names of the horizontal and the vertical axis of every picture.
+    pub axes: [String; 2],
     /// From top to bottom.
     pub rows: Vec<FieldRow>,
 }
@@ -63,7 +66,7 @@ impl Fields {
         let mut canvas = Canvas::new((around + side * most).max(360.0));
         let mut top = canvas.heading(&self.title, &self.remarks()) + 4.0;
         for (row, scale) in self.rows.iter().zip(&scales) {
-            top = row.draw(&mut canvas, scale, top, side);
+            top = row.draw(&mut canvas, scale, &self.axes, top, side);
         }
         canvas.finish(&self.title, top)
     }
@@ -81,7 +84,14 @@ impl Fields {
 
 impl FieldRow {
     /// Returns where the next row can begin.
-    fn draw(&self, canvas: &mut Canvas, scale: &ColorScale, top: f64, side: f64) -> f64 {
+    fn draw(
+        &self,
+        canvas: &mut Canvas,
+        scale: &ColorScale,
+        axes: &[String; 2],
+        top: f64,
+        side: f64,
+    ) -> f64 {
         let mut top = top;
         let most = ((canvas.width() - 2.0 * MARGIN) / CHARACTER / 1.1) as usize;
         for line in wrap(&self.label, most, 2) {
@@ -106,7 +116,7 @@ impl FieldRow {
                 let y = top - 6.0 - LINE * line as f64;
                 canvas.text("", (area.x(0.5), y), Anchor::Middle, text);
             }
-            field.draw(canvas, scale, &area, at == 0);
+            field.draw(canvas, scale, &area, axes, at == 0);
             area.left += side + GAP;
         }
         scale.draw(canvas, &Area { width: BAR, ..area });
@@ -136,7 +146,14 @@ impl Field {
             .collect()
     }
 
-    fn draw(&self, canvas: &mut Canvas, scale: &ColorScale, area: &Area, ends: bool) {
+    fn draw(
+        &self,
+        canvas: &mut Canvas,
+        scale: &ColorScale,
+        area: &Area,
+        [across, up]: &[String; 2],
+        first: bool,
+    ) {
         let Area {
             left,
             top,
@@ -162,10 +179,27 @@ impl Field {
                 Anchor::Middle,
                 label,
             );
-            if ends {
+            if first {
                 let y = area.y(position) + 1.0 + 7.0 * position;
                 canvas.text("small", (area.left - 5.0, y), Anchor::End, label);
             }
+        }
+        let most = (width / CHARACTER) as usize;
+        let name = wrap(across, most.saturating_sub(4), 1).concat();
+        canvas.text(
+            "small",
+            (area.x(0.5), area.bottom() + 14.0),
+            Anchor::Middle,
+            &name,
+        );
+        if first {
+            let name = wrap(up, most.saturating_sub(4), 1).concat();
+            canvas.element(format_args!(
+                "<text class=\"small\" transform=\"translate({:.1} {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+                area.left - 7.0,
+                area.y(0.5),
+                escape::xml(&name)
+            ));
         }
     }
 }

@@ -21,10 +21,23 @@ pub struct PairPanel {
     pub title: String,
     /// The name of the vertical axis, which is logarithmic where all values are positive.
     pub metric: String,
-    /// Name, colour number, and one value per seed in the same order of seeds.
-    pub methods: Vec<(String, usize, Vec<f64>)>,
-    /// A published mean and its standard error for each method; may be shorter.
-    pub published: Vec<Option<(f64, f64)>>,
+    /// From left to right, their values in the same order of seeds.
+    pub methods: Vec<PairMethod>,
+}
+
+/// One method of a [`PairPanel`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairMethod {
+    /// Drawn below its column.
+    pub name: String,
+    /// The number of its colour.
+    pub color: usize,
+    /// One value per seed.
+    pub values: Vec<f64>,
+    /// The standard error of their mean, as the tables have it.
+    pub se: Option<f64>,
+    /// A published mean and its standard error.
+    pub published: Option<(f64, f64)>,
 }
 
 impl Pairs {
@@ -76,22 +89,14 @@ impl Pairs {
 
 impl PairPanel {
     fn columns(&self) -> Columns {
-        let published = self
-            .published
-            .iter()
-            .copied()
-            .chain(std::iter::repeat(None));
-        let columns = self.methods.iter().zip(published);
-        Columns::new(
-            columns
-                .map(|((name, color, values), published)| Column {
-                    name: name.clone(),
-                    color: *color,
-                    values: values.clone(),
-                    published,
-                    labels: Vec::new(),
-                })
-                .collect(),
-        )
+        let column = |method: &PairMethod| Column {
+            name: method.name.clone(),
+            color: method.color,
+            values: method.values.clone(),
+            se: method.se,
+            published: method.published,
+            labels: Vec::new(),
+        };
+        Columns::new(self.methods.iter().map(column).collect())
     }
 }

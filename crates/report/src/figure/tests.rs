@@ -67,10 +67,21 @@ fn published_means_are_hollow_and_beside_ours() {
         title: "bumps".into(),
         metric: "MSE".into(),
         methods: vec![
-            ("Single".into(), 0, vec![2.0, 3.0]),
-            ("Loop".into(), 1, vec![1.0, f64::NAN]),
+            PairMethod {
+                name: "Single".into(),
+                color: 0,
+                values: vec![2.0, 3.0],
+                se: Some(0.25),
+                published: Some((2.5, 0.5)),
+            },
+            PairMethod {
+                name: "Loop".into(),
+                color: 1,
+                values: vec![1.0, f64::NAN],
+                se: None,
+                published: None,
+            },
         ],
-        published: vec![Some((2.5, 0.5))],
     };
     let svg = Pairs {
         title: "Pairs".into(),
@@ -79,6 +90,24 @@ fn published_means_are_hollow_and_beside_ours() {
     .to_svg();
     assert_eq!(attributes(&svg, "published", "d").len(), 1);
     assert_eq!(attributes(&svg, "mean", "d").len(), 1);
+    // The bar has the standard error that was given, half of the published one, about the same mean.
+    let ends = |class: &str| -> Vec<f64> {
+        let ends = attributes(&svg, class, "y1");
+        ends.iter().filter_map(|y| y.parse().ok()).collect()
+    };
+    let reach = |class: &str| {
+        let ends = ends(class);
+        let (low, high) = (
+            ends.iter().copied().fold(0.0, f64::max),
+            ends.iter().copied().fold(f64::INFINITY, f64::min),
+        );
+        low - high
+    };
+    let (ours, theirs) = (reach("bar"), reach("published"));
+    assert!(
+        ours > 0.0 && (0.45..0.55).contains(&(ours / theirs)),
+        "{ours} {theirs}"
+    );
     assert_eq!(attributes(&svg, "dot", "cx").len(), 3);
     assert_eq!(attributes(&svg, "missing", "d").len(), 1);
 }
@@ -147,10 +176,17 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn pair_method()(name in any::<String>(), color in any::<usize>(), values in numbers(5),
+                     se in prop::option::of(number()),
+                     published in prop::option::of((number(), number()))) -> PairMethod {
+        PairMethod { name, color, values, se, published }
+    }
+}
+
+prop_compose! {
     fn pair_panel()(title in any::<String>(),
-                    methods in prop::collection::vec((any::<String>(), any::<usize>(), numbers(5)), 0..5),
-                    published in prop::collection::vec(prop::option::of((number(), number())), 0..6)) -> PairPanel {
-        PairPanel { metric: title.clone(), title, methods, published }
+                    methods in prop::collection::vec(pair_method(), 0..5)) -> PairPanel {
+        PairPanel { metric: title.clone(), title, methods }
     }
 }
 
@@ -177,6 +213,6 @@ proptest! {
     fn any_fields_are_well_formed(title in any::<String>(),
                                   rows in prop::collection::vec(prop::collection::vec(field(), 0..4), 0..3)) {
         let rows = rows.into_iter().map(|fields| FieldRow { label: title.clone(), fields }).collect();
-        well_formed(&Fields { title, rows }.to_svg());
+        well_formed(&Fields { axes: [title.clone(), title.clone()], title, rows }.to_svg());
     }
 }

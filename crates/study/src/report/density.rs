@@ -68,6 +68,7 @@ fn panels(
     }
     let figure = Fields {
         title: point.case.title().to_string(),
+        axes: ["x1".to_string(), "x2".to_string()],
         rows: vec![
             FieldRow {
                 label: "Density, mean over seeds".to_string(),

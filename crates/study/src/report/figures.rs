@@ -5,7 +5,7 @@ use crate::published::Published;
 use crate::results::{Entry, Point, Results};
 use loopfit_model::Method;
 use loopfit_report::Block;
-use loopfit_report::figure::{self, Curve, Curves, PairPanel, Pairs, Panel, Scale};
+use loopfit_report::figure::{self, Curve, Curves, PairMethod, PairPanel, Pairs, Panel, Scale};
 
 /// The panel that a point belongs to: its curve, or its case.
 pub(super) fn panel_of(point: &Point) -> &str {
@@ -68,7 +68,7 @@ pub(super) fn curves(results: &Results) -> Vec<Block> {
     let what = if medians {
         "Medians; shading from the lower to the upper quartile"
     } else {
-        "Means; shading shows one standard error"
+        "Means; shading reaches one SE to both sides"
     };
     let figure = Curves {
         title: results.study.title.clone(),
@@ -156,30 +156,37 @@ pub(super) fn pairs(results: &Results, published: &Published) -> Vec<Block> {
         .filter(|p| p.methods().count() > 1)
         .map(|point| {
             let row = published.means(point);
-            let methods: Vec<(Method, &Entry)> = point.methods().collect();
+            let method = |(method, entry): (Method, &Entry)| PairMethod {
+                name: method.to_string(),
+                color: color(method.key(), 0),
+                values: entry.numbers(),
+                se: entry.se(),
+                published: row.and_then(|row| row.of(method)),
+            };
             PairPanel {
                 title: point_name(results, point),
                 metric: capitalised(&point.metric),
-                published: methods.iter().map(|(m, _)| row?.of(*m)).collect(),
-                methods: methods
-                    .into_iter()
-                    .map(|(m, e)| (m.to_string(), color(m.key(), 0), e.numbers()))
-                    .collect(),
+                methods: point.methods().map(method).collect(),
             }
         })
         .collect();
     if panels.is_empty() {
         return Vec::new();
     }
+    let mut methods = panels.iter().flat_map(|panel| &panel.methods);
+    let theirs = match methods.any(|method| method.published.is_some()) {
+        true => ", hollow diamonds the published ones",
+        false => "",
+    };
     let figure = Pairs {
         title: format!("{}: every seed", results.study.title),
         panels,
     };
     vec![Block::Figure {
         name: format!("{}-pairs", results.name),
-        caption: "Every line is one seed (and test split); dots beside are means with one standard error, \
-                  diamonds the published ones."
-            .to_string(),
+        caption: format!(
+            "Dots are single values; every line is one seed (and test split); filled diamonds are means with one SE{theirs}."
+        ),
         svg: figure.to_svg(),
     }]
 }

@@ -118,7 +118,7 @@ pub(super) fn each_seed(results: &Results) -> Vec<Block> {
         }
         blocks.push(Block::Table {
             caption: format!("{}, {}.", point_name(results, point), point.metric),
-            table,
+            table: table.without_empty_columns(),
         });
     }
     if blocks.is_empty() {

@@ -46,14 +46,19 @@ pub(super) fn each_split(results: &Results) -> Vec<Block> {
     }
     vec![
         Block::Heading("Test splits".to_string()),
-        Block::Text(
+        Block::Text(format!(
             "Every test split holds out other rows. Where the standard deviation between splits is larger \
-             than the standard error over seeds, levels of different splits (the paper's among them) cannot be \
-             compared; the methods can, because they share their splits."
-                .to_string(),
-        ),
+             than the standard error over seeds, levels of different splits{} cannot be \
+             compared; the methods can, because they share their splits.",
+            match results.study.published {
+                Some(_) => " (the paper's among them)",
+                None => "",
+            }
+        )),
         Block::Table {
-            caption: "Mean (SE) on each test split.".to_string(),
+            caption: "Mean (SE) on each test split; SD / SE divides by the SE of a mean on one split, the root mean \
+                      square of those shown."
+                .to_string(),
             table,
         },
     ]

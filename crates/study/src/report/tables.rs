@@ -80,7 +80,7 @@ pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Bloc
                 Cell::from(theirs.map_or(String::new(), |(m, se)| mean_se(m, Some(se), exponent))),
                 Cell::from(apart.map_or(String::new(), signed)),
                 Cell::from(number::value(entry.median(), 3, exponent)),
-                Cell::from(format!("{}/{}", point.wins(method), entry.values.len())),
+                Cell::from(wins(point, method)),
             ];
             if splits {
                 // Our mean over S splits and theirs on one more.
@@ -102,13 +102,13 @@ pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Bloc
         Block::Heading("Beside the paper".to_string()),
         Block::Table {
             caption: format!(
-                "{}: mean (SE); the paper's numbers are from {}. The difference is in standard errors of both: beyond \
-                 \u{b1}2 it is more than the seeds explain.{}",
+                "{}: mean (SE); the paper's numbers are from {}. The difference is ours minus the paper's, divided by the \
+                 root of the sum of both squared SE: beyond \u{b1}2 it is more than the seeds explain.{}",
                 capitalised(one_metric(&results.points).unwrap_or("test results")),
                 published.source,
                 if splits {
-                    " In standard deviations between test splits it shows whether another split, as the paper's is, \
-                     explains it."
+                    " The next column divides by the standard deviation between test splits (times the root of 1 + 1/S for our \
+                     mean of S): it shows whether another split, as the paper's is, explains the difference."
                 } else {
                     ""
                 }
@@ -173,19 +173,18 @@ fn wide(results: &Results, metric: &str, points: &[&Point]) -> Block {
                 .map_or(String::new(), |e| mean_se(e.mean(), e.se(), exponent));
             cells.push(Cell::marked(text, is_best));
         }
-        let lowest = best.map_or(String::new(), |m| {
-            let of = point.entry(m.key()).map_or(0, |e| e.values.len());
-            format!("{m}, on {} of {of}", point.wins(m))
-        });
-        cells.push(Cell::from(lowest));
+        let lowest = best.map_or(String::new(), |m| format!("{m}, on {}", wins(point, m)));
+        cells.push(Cell::from(lowest.replace('/', " of ")));
         table.push(cells);
     }
+    let several = points.iter().any(|p| p.best().is_some());
+    let bold = match several {
+        true => ", the lowest of the methods in bold",
+        false => "",
+    };
     Block::Table {
-        caption: format!(
-            "{}: mean (SE), the lowest of the three methods in bold.",
-            capitalised(metric)
-        ),
-        table,
+        caption: format!("{}: mean (SE){bold}.", capitalised(metric)),
+        table: table.without_empty_columns(),
     }
 }
 
@@ -200,9 +199,7 @@ fn medians(results: &Results) -> Block {
     for point in &results.points {
         for entry in &point.entries {
             let method = Method::ALL.into_iter().find(|m| m.key() == entry.key);
-            let wins = method.map_or(String::new(), |m| {
-                format!("{}/{}", point.wins(m), entry.values.len())
-            });
+            let wins = method.map_or(String::new(), |m| wins(point, m));
             table.push([
                 about(results, point),
                 entry.label.clone(),
@@ -213,9 +210,18 @@ fn medians(results: &Results) -> Block {
         }
     }
     Block::Table {
-        caption: "The typical shape is the one that was selected most often.".to_string(),
-        table,
+        caption: "The typical shape is the one that was selected most often; a fraction after it, such as (5/8), says \
+                  how many of all models have it. P is the count of its numbers."
+            .to_string(),
+        table: table.without_empty_columns(),
     }
+}
+
+/// `5/8`: on how many splits and seeds a method is the lowest; nothing where it is alone.
+fn wins(point: &Point, method: Method) -> String {
+    let of = point.entry(method.key()).map_or(0, |e| e.values.len());
+    let wins = point.wins(method);
+    wins.map_or(String::new(), |wins| format!("{wins}/{of}"))
 }
 
 /// `+1.3`.
