@@ -167,6 +167,79 @@ fn a_protocol_of_ones_own() {
     assert_eq!(content(&place, "runs"), before);
 }
 
+/// One byte of a store that has flipped: every command says so, `run` mends it, and the page over the
+/// reports leads to them.
+#[test]
+fn a_damaged_store_is_refused_and_mended() {
+    let place = Place::new();
+    place.ok("study run cap-path --quick --out runs --quiet");
+    let expected = content(&place, "runs");
+    let sound = place.json("study verify runs");
+    assert_eq!(sound["sound"], true);
+    assert_eq!(sound["stores"][0]["studies"][0]["complete"], true);
+    let index = String::from_utf8(place.read("runs/report/index.html")).unwrap();
+    assert!(index.contains("href=\"cap-path.html\""), "{index}");
+    let index = String::from_utf8(place.read("runs/report/index.md")).unwrap();
+    assert!(index.contains("(cap-path.md)"), "{index}");
+
+    let mut bytes = place.read("runs/study.sqlite");
+    let at = bytes.windows(9).position(|w| w == b"completed").unwrap();
+    bytes[at] = b'C';
+    std::fs::write(place.path("runs/study.sqlite"), &bytes).unwrap();
+    for (arguments, code, says) in [
+        ("study verify runs", 1, "runs the rest again"),
+        ("study status runs", 3, "does not match its checksum"),
+        ("study report runs", 3, "does not match its checksum"),
+        ("study export runs --json", 3, "does not match its checksum"),
+        (
+            "study merge runs --out merged",
+            3,
+            "does not match its checksum",
+        ),
+    ] {
+        let output = place.run(arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
+        assert!(said.contains(says), "{arguments}: {said}");
+    }
+    let output = place.run("study run cap-path --quick --out runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        output.status.success() && said.contains("was damaged (fit "),
+        "{said}"
+    );
+    assert!(content(&place, "runs") == expected);
+    place.ok("study verify runs");
+}
+
+/// Pipes are not waited for, whatever their names.
+#[cfg(unix)]
+#[test]
+fn pipes_are_refused() {
+    let place = Place::new();
+    let made = Command::new("mkfifo")
+        .args(["pipe.toml", "study.sqlite"])
+        .current_dir(place.path(""))
+        .status();
+    assert!(made.unwrap().success());
+    for arguments in [
+        "study run pipe.toml --out runs",
+        "study show pipe.toml",
+        "study status .",
+        "study status study.sqlite",
+        "study verify .",
+        "study run cap-path --quick --out .",
+    ] {
+        let output = place.run(arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{arguments}: {said}");
+        assert!(
+            said.contains("is not a regular file"),
+            "{arguments}: {said}"
+        );
+    }
+}
+
 #[test]
 fn lists_plans_and_protocols() {
     let place = Place::new();
@@ -194,6 +267,16 @@ fn lists_plans_and_protocols() {
         assert_eq!(shown["studies"][0]["hash"].as_str().unwrap().len(), 64);
         assert!(place.ok(&format!("study show {name}")).contains("title = "));
     }
+    // One language for people, one for programs.
+    let quick = place.ok("study show ebm --quick");
+    place.write("again.toml", quick.clone());
+    assert!(quick.contains("title = ") && !quick.contains("\"title\":"));
+    let again = place.json("study show again.toml");
+    let shown = place.json("study show ebm --quick");
+    assert_eq!(again["studies"][0]["hash"], shown["studies"][0]["hash"]);
+    assert!(place.ok("study show again.toml").contains("title = "));
+    let planned = place.json("study plan cap-path --quick");
+    assert!(planned["studies"][0]["seconds"].as_f64().unwrap() > 0.0);
     let whole = place.json("study plan paper");
     assert_eq!(whole["studies"].as_array().unwrap().len(), 6);
     let fits = |value: &serde_json::Value, i: usize| value["studies"][i]["fits"].as_u64().unwrap();

@@ -107,7 +107,7 @@ fn rung_costs(engine: &Engine, search: &Search) -> Result<Vec<RungCost>, SearchE
 }
 
 /// Seconds of one update on one thread, validations included.
-fn seconds_per_update(engine: &Engine, spec: &FitSpec) -> Result<f64, SearchError> {
+pub fn seconds_per_update(engine: &Engine, spec: &FitSpec) -> Result<f64, SearchError> {
     let time = |updates: usize| -> Result<f64, SearchError> {
         let mut spec = spec.clone();
         spec.stages[0].updates = updates;

@@ -1,6 +1,7 @@
 //! Paths: each stage starts from the function that the last one found (F.4.4).
 
 use crate::StudyError;
+use crate::forecast::Sample;
 use crate::grid::{From, best, shape_name};
 use crate::progress::Work;
 use crate::protocol::{Continuation, PathStage};
@@ -40,6 +41,28 @@ pub(crate) fn check(
         }
     }
     Ok(())
+}
+
+/// A fit of each stage and method, and the updates of all that are like it.
+pub(crate) fn samples(
+    path: &Continuation,
+    methods: &[Method],
+    trial: &Trial<'_>,
+) -> Result<Vec<Sample>, StudyError> {
+    let mut samples = Vec::new();
+    for method in methods {
+        for (i, stage) in path.stages.iter().enumerate() {
+            let problem = trial.visible_at(stage.train, stage.valid)?.problem;
+            let network = shape(stage, *method, trial, &problem)?;
+            let starts = From::Fresh(if i == 0 { path.grid.starts } else { 1 });
+            let stream = Stream::new(trial.seed);
+            let jobs = path
+                .grid
+                .jobs("", &problem, &network, &starts, &[stage.updates], stream);
+            samples.extend(Sample::of(&jobs, stage.updates));
+        }
+    }
+    Ok(samples)
 }
 
 /// Runs a method's path and keeps the best fit of each stage that is reported.

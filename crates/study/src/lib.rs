@@ -10,7 +10,7 @@
 //! - [`published`]: the numbers that the paper prints;
 //! - [`report`]: tables and figures of a study beside the published numbers.
 //!
-//! Inside, `continuation`, `shortlist` and `searched` are the three ways of fitting; they see a
+//! `forecast` says how long a run will take. Inside, `continuation`, `shortlist` and `searched` are the three ways of fitting; they see a
 //! `trial`'s training and validation samples and write their fits through a `recorder`. Test
 //! samples are behind a door that opens for frozen choices alone.
 
@@ -27,6 +27,7 @@ pub mod store;
 mod baseline;
 mod continuation;
 mod error;
+mod forecast;
 mod grid;
 mod recorder;
 mod searched;

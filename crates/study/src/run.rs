@@ -19,9 +19,9 @@ use std::sync::{Mutex, PoisonError};
 /// A study that is ready to run: its data were looked for and found.
 #[derive(Debug)]
 pub struct Prepared<'a> {
-    named: &'a Named,
-    shard: Shard,
-    sources: Sources,
+    pub(crate) named: &'a Named,
+    pub(crate) shard: Shard,
+    pub(crate) sources: Sources,
 }
 
 /// What development settled for a case and split.
@@ -116,14 +116,14 @@ pub fn total(study: &Study, shard: Shard) -> Work {
 }
 
 /// The tasks of a share.
-fn share(tasks: &[Task], shard: Shard) -> Vec<Task> {
+pub(crate) fn share(tasks: &[Task], shard: Shard) -> Vec<Task> {
     let own = tasks.iter().enumerate().filter(|(i, _)| shard.has(*i));
     own.map(|(_, task)| task.clone()).collect()
 }
 
 /// The cases that are confirmed, as many as before a screen can be known: it selects one, and
 /// one may be added.
-fn foreseen(study: &Study) -> Vec<&Case> {
+pub(crate) fn foreseen(study: &Study) -> Vec<&Case> {
     let screen = study.shortlist.as_ref().and_then(|s| s.screen.as_ref());
     let count = screen.map_or(usize::MAX, |s| 1 + usize::from(s.also.is_some()));
     study.cases.iter().take(count).collect()
@@ -175,6 +175,12 @@ pub(crate) fn confirmation(study: &Study, cases: &[&Case]) -> Vec<Task> {
         }
     }
     tasks
+}
+
+/// The decision that holds the shapes of a case and split.
+pub(crate) fn shortlist_name(case: &str, split: Option<u64>) -> String {
+    let split = split.map(|s| format!("/split-{s}")).unwrap_or_default();
+    format!("shortlist/{case}{split}")
 }
 
 /// The choices of all methods, which are made side by side.
@@ -261,10 +267,9 @@ impl Runner<'_> {
                 .collect();
             self.borrow(&tasks)?;
             let kept = shortlist::keep(list, &self.study.methods, w.store, w.study, &tasks)?;
-            let split_name = split.map(|s| format!("/split-{s}")).unwrap_or_default();
             let content = serde_json::to_string(&kept).unwrap_or_default();
             w.store
-                .decide(w.study, &format!("shortlist/{case}{split_name}"), &content)?;
+                .decide(w.study, &shortlist_name(&case, split), &content)?;
             shortlists.insert((case, split), kept);
         }
         Ok(shortlists)
@@ -328,7 +333,8 @@ impl Runner<'_> {
             }
             None => {
                 let (mut choices, done) = self.choose(task, &trial, &recorder, shortlists)?;
-                w.progress.correct(expected, done.unwrap_or(expected));
+                let done = done.map_or_else(|| self.done(task), Ok)?;
+                w.progress.correct(expected, done);
                 if self.study.baselines && judged {
                     choices.extend(["linear", "constant"].map(|name| Choice {
                         name: name.to_string(),

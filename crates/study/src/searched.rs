@@ -6,8 +6,9 @@ use crate::protocol::{Case, SearchPlan};
 use crate::recorder::{Recorder, SearchFits};
 use crate::store::Choice;
 use crate::trial::Trial;
-use loopfit_engine::FitOutcome;
+use loopfit_engine::{Engine, FitOutcome};
 use loopfit_model::Method;
+use loopfit_search::cost;
 use loopfit_search::fit::{Request, refit};
 use loopfit_search::halving::{Entry, Fits, Search, search};
 use loopfit_search::plan::Plan;
@@ -20,7 +21,7 @@ fn updates(plan: &SearchPlan, case: &Case) -> usize {
     case.updates.unwrap_or(plan.updates)
 }
 
-/// Fits of one replication.
+/// Fits of one replication, and at most so many updates: a refit takes no more than a round.
 pub(crate) fn work(
     plan: &SearchPlan,
     case: &Case,
@@ -29,10 +30,11 @@ pub(crate) fn work(
     let of = |method: &Method| {
         let protocol = plan.of(*method);
         let spread = Plan::new(protocol, updates(plan, case))?;
+        let longest = spread.rungs.iter().map(|r| r.updates).max();
         let refit = u64::from(protocol.refit);
         Ok(Work {
             fits: spread.rungs.iter().map(|r| r.fits as u64).sum::<u64>() + refit,
-            updates: spread.updates() as u64,
+            updates: spread.updates() as u64 + refit * longest.unwrap_or(0) as u64,
         })
     };
     methods.iter().map(of).sum()
@@ -46,6 +48,28 @@ pub(crate) fn check(
 ) -> Result<(), StudyError> {
     let mut methods = methods.iter();
     methods.try_for_each(|method| searches(plan, *method, trial).map(|_| ()))
+}
+
+/// Seconds of one thread that a replication takes with each method, refits included.
+pub(crate) fn seconds(
+    plan: &SearchPlan,
+    methods: &[Method],
+    trial: &Trial<'_>,
+    engine: &Engine,
+) -> Result<f64, StudyError> {
+    let mut sum = 0.0;
+    for method in methods {
+        for search in searches(plan, *method, trial)? {
+            let seconds = cost::thread_seconds(engine, &search).map_err(|e| trial.wrong(e))?;
+            let longest = search.plan.rungs.iter().map(|r| r.updates).max();
+            let refit = match search.protocol.refit {
+                true => longest.unwrap_or(0) as f64 / search.plan.updates() as f64,
+                false => 0.0,
+            };
+            sum += seconds * (1.0 + refit);
+        }
+    }
+    Ok(sum)
 }
 
 fn searches(

@@ -1,12 +1,13 @@
 //! Development keeps a few shapes, confirmation fits them again (F.4.5, F.4.6).
 
 use crate::StudyError;
+use crate::forecast::Sample;
 use crate::grid::{From, best, shape_name};
 use crate::progress::Work;
 use crate::protocol::{Candidates, Rounds, Shortlist, Study};
 use crate::recorder::{Job, Recorder};
 use crate::store::{Choice, Store};
-use crate::task::Task;
+use crate::task::{Phase, Task};
 use crate::trial::Trial;
 use loopfit_model::{Budget, Method, Network, Tying};
 use loopfit_numerics::stream::Stream;
@@ -130,6 +131,41 @@ pub(crate) fn check(
     trial: &Trial<'_>,
 ) -> Result<(), StudyError> {
     fitting(methods, |method| shortlist.shapes(method), trial).map(|_| ())
+}
+
+/// A fit of each candidate shape, and the updates of all that are like it in development and, as many
+/// as each shape's part of those that are kept, in confirmation.
+pub(crate) fn samples(
+    shortlist: &Shortlist,
+    methods: &[Method],
+    trial: &Trial<'_>,
+    phase: Phase,
+) -> Result<Vec<Sample>, StudyError> {
+    let problem = trial.visible()?.problem;
+    let shapes = fitting(methods, |method| shortlist.shapes(method), trial)?;
+    let development = &shortlist.development;
+    let (rounds, starts) = match phase {
+        Phase::Development => (development.rounds(), development.starts),
+        Phase::Confirmation => (shortlist.confirmation, None),
+    };
+    let starts = From::Fresh(starts.unwrap_or(shortlist.grid.starts));
+    let mut samples = Vec::new();
+    for network in &shapes {
+        let stream = Stream::new(trial.seed);
+        let stages = [rounds.warm, rounds.refine];
+        let jobs = shortlist
+            .grid
+            .jobs("", &problem, network, &starts, &stages, stream);
+        let method = network.tying().method();
+        let alike = shapes.iter().filter(|n| n.tying().method() == method);
+        let part = match phase {
+            Phase::Development => 1.0,
+            Phase::Confirmation => (development.keep as f64 / alike.count() as f64).min(1.0),
+        };
+        let sample = Sample::of(&jobs, rounds.warm + rounds.refine);
+        samples.extend(sample.map(|s| s.times(part)));
+    }
+    Ok(samples)
 }
 
 /// Fits every candidate shape; each shape's best fit is a choice named after it.

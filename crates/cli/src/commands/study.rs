@@ -4,7 +4,7 @@ use crate::exit::{Exit, usage};
 use crate::{Global, interrupt, output, progress};
 use anyhow::{Context, Result};
 use loopfit_engine::Engine;
-use loopfit_report::number::integer;
+use loopfit_report::number::{ABSENT, integer};
 use loopfit_report::{Align, Table};
 use loopfit_study::progress::Progress;
 use loopfit_study::run::{Prepared, total};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit study run paper --data-dir data --out runs/paper\n  loopfit study run cap-path --quick --out /tmp/quick\n  loopfit study run mine.toml --out runs/mine\n  loopfit study run paper --shard 2/3 --out runs/shards\n  loopfit study merge runs/shards --out runs/paper\n  loopfit study export runs/paper --json | sha256sum"
+    after_help = "Examples:\n  loopfit study run paper --data-dir data --out runs/paper\n  loopfit study run cap-path --quick --out /tmp/quick\n  loopfit study run mine.toml --out runs/mine\n  loopfit study run paper --shard 2/3 --out runs/shards\n  loopfit study merge runs/shards --out runs/paper\n  loopfit study verify runs/paper\n  loopfit study export runs/paper --json | sha256sum"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -26,10 +26,12 @@ pub(crate) struct Arguments {
 enum Command {
     /// List the studies that come with the program.
     List,
-    /// Show what a study does: its protocol and its hash.
-    #[command(after_help = "Example:\n  loopfit study show separation")]
+    /// Show what a study does: its protocol as TOML (or JSON, with --json) and its hash.
+    #[command(
+        after_help = "Examples:\n  loopfit study show separation\n  loopfit study show separation --quick --json"
+    )]
     Show(Which),
-    /// Say how many fits and updates a study takes, without running it.
+    /// Say how many fits, updates and minutes a study takes, without running it.
     Plan(PlanArguments),
     /// Run a study, or go on with one that was stopped.
     Run(RunArguments),
@@ -40,6 +42,14 @@ enum Command {
     Report(ReportArguments),
     /// Put the shards of a run together.
     Merge(MergeArguments),
+    /// Check that every record of a run is as it was written and none is missing.
+    ///
+    /// Every record has a checksum and every study the hash of its protocol. `report`, `status`, `export` and `merge` make the
+    /// same check and refuse a damaged store; `run` keeps what is sound and runs the rest again.
+    #[command(
+        after_help = "Examples:\n  loopfit study verify runs/paper\n  loopfit study verify runs/shards --json"
+    )]
+    Verify(Where),
     /// Print all that a run holds but times, in a fixed order.
     #[command(after_help = "Example:\n  loopfit study export runs/paper --json | sha256sum")]
     Export(Where),
@@ -77,6 +87,9 @@ struct PlanArguments {
     /// The share of one of several machines.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
+    /// Where the files of data:NAME are; without them there is no prediction of time.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -139,7 +152,8 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Command::Report(a) => {
             let store = Store::open(&a.place.path)?;
             let out = a.out.clone().unwrap_or_else(|| beside(store.path()));
-            let written = write_reports(&store, &store.studies()?, &out, global)?;
+            let mut written = write_reports(&store, &store.studies()?, &out, global)?;
+            written.extend(write_index(&store, &out)?);
             if global.json {
                 output::print_json(&json!({ "files": written }))?;
             }
@@ -154,8 +168,16 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             }
             Ok(Exit::Done)
         }
+        Command::Verify(a) => verify(a, global),
         Command::Export(a) => export(a, global),
     }
+}
+
+/// The folder of data sets: as given, or the environment's.
+fn data_folder(given: Option<&PathBuf>) -> Option<PathBuf> {
+    given
+        .cloned()
+        .or_else(|| std::env::var_os("LOOPFIT_DATA").map(PathBuf::from))
 }
 
 fn list(global: &Global) -> Result<Exit> {
@@ -223,7 +245,7 @@ fn show(which: &Which, global: &Global) -> Result<Exit> {
         let own = which.name.ends_with(".toml");
         text += &match builtin::text(&named.name).filter(|_| !which.quick && !own) {
             Some(text) => text.to_string(),
-            None => format!("{:#}\n", serde_json::to_value(&named.study)?),
+            None => named.study.to_toml(),
         };
     }
     output::print(&text)?;
@@ -233,19 +255,35 @@ fn show(which: &Which, global: &Global) -> Result<Exit> {
 fn plan(a: &PlanArguments, global: &Global) -> Result<Exit> {
     let shard = a.shard.unwrap_or(Shard::WHOLE);
     let studies = a.which.studies()?;
+    let data_dir = data_folder(a.data_dir.as_ref());
+    let engine = Engine::new(global.threads)?;
+    let threads = engine.threads();
+    let time = match threads {
+        1 => "time on 1 thread".to_string(),
+        n => format!("time on {n} threads"),
+    };
     let mut table = Table::new([
         ("study", Align::Left),
         ("cases", Align::Right),
         ("seeds", Align::Right),
         ("fits, at most", Align::Right),
         ("updates, at most", Align::Right),
+        (&time, Align::Right),
     ]);
     let mut rows = Vec::new();
     for named in &studies {
         let (study, work) = (&named.study, total(&named.study, shard));
+        let seconds = Prepared::new(named, shard, data_dir.clone())
+            .and_then(|prepared| prepared.seconds(&engine));
+        if let (Err(error), false) = (&seconds, global.quiet) {
+            output::say(&format!("no time for {}: {error}", named.name));
+        }
+        // Fits of a study keep all threads busy but for its last ones.
+        let seconds = seconds.ok().map(|s| s / threads as f64);
         rows.push(json!({
             "study": named.name, "hash": study.hash(), "cases": study.cases.len(),
             "seeds": study.seeds.count, "fits": work.fits, "updates": work.updates,
+            "threads": threads, "seconds": seconds,
         }));
         table.push([
             named.name.clone(),
@@ -253,12 +291,18 @@ fn plan(a: &PlanArguments, global: &Global) -> Result<Exit> {
             study.seeds.count.to_string(),
             integer(work.fits),
             integer(work.updates),
+            seconds.map_or(ABSENT.to_string(), crate::effort::about),
         ]);
     }
     if global.json {
         output::print_json(&json!({ "studies": rows }))?;
     } else {
         output::print(&table.to_terminal(output::color()))?;
+        if shard != Shard::WHOLE && studies.iter().any(|n| n.study.shortlist.is_some()) {
+            output::say(
+                "a share also runs the development that it needs and that no finished share beside it has",
+            );
+        }
     }
     Ok(Exit::Done)
 }
@@ -266,10 +310,7 @@ fn plan(a: &PlanArguments, global: &Global) -> Result<Exit> {
 fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
     let studies = a.which.studies()?;
     let shard = a.shard.unwrap_or(Shard::WHOLE);
-    let data_dir = a
-        .data_dir
-        .clone()
-        .or_else(|| std::env::var_os("LOOPFIT_DATA").map(PathBuf::from));
+    let data_dir = data_folder(a.data_dir.as_ref());
     let out = a.out.clone().unwrap_or_else(|| {
         let stem = Path::new(&a.which.name).file_stem().unwrap_or_default();
         let quick = if a.which.quick { "-quick" } else { "" };
@@ -280,6 +321,9 @@ fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
         .map(|named| Prepared::new(named, shard, data_dir.clone()))
         .collect::<Result<Vec<_>, _>>()?;
     let store = Store::create(&out, shard)?;
+    if let Some(notice) = store.notice() {
+        output::say(notice);
+    }
     for named in &studies {
         store.begin(named)?;
     }
@@ -287,12 +331,12 @@ fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
     let counts = Progress::default();
     prepared.iter().for_each(|p| p.announce(&counts));
     if !global.quiet {
-        output::say(&format!(
-            "{} on {} threads into {}",
-            a.which.name,
-            engine.threads(),
-            store.path().display()
-        ));
+        let threads = match engine.threads() {
+            1 => "1 thread".to_string(),
+            n => format!("{n} threads"),
+        };
+        let (name, path) = (&a.which.name, store.path().display());
+        output::say(&format!("{name} on {threads} into {path}"));
     }
     for (named, prepared) in studies.iter().zip(&prepared) {
         let result = interrupt::searching(|control| {
@@ -302,9 +346,9 @@ fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
         });
         match result {
             Err(StudyError::Interrupted) => {
+                let fits = fits(counts.counts().fits);
                 output::say(&format!(
-                    "interrupted: {} fits are in {}; the same command goes on",
-                    integer(counts.counts().fits),
+                    "interrupted with {fits} in {}; the same command goes on",
                     store.path().display()
                 ));
                 return Ok(Exit::Interrupted);
@@ -313,13 +357,23 @@ fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
         }
         if shard == Shard::WHOLE {
             let one = std::slice::from_ref(named);
-            write_reports(&store, one, &beside(store.path()), global)?;
+            let out = beside(store.path());
+            write_reports(&store, one, &out, global)?;
+            write_index(&store, &out)?;
         }
     }
     if global.json {
         print_status(&store)?;
     }
     Ok(Exit::Done)
+}
+
+/// `1 fit`, `2,016 fits`.
+fn fits(count: u64) -> String {
+    match count {
+        1 => "1 fit".to_string(),
+        n => format!("{} fits", integer(n)),
+    }
 }
 
 /// Where reports of a store go if the user does not say.
@@ -342,7 +396,7 @@ fn write_reports(
         let mut files = vec![
             (format!("{name}.html"), document.to_html()),
             (format!("{name}.md"), document.to_markdown("")),
-            (format!("{name}.tex"), document.to_latex()),
+            (format!("{name}.tex"), document.to_latex(name)),
         ];
         for (figure, svg) in document.figures() {
             files.push((format!("{figure}.svg"), svg.to_string()));
@@ -359,6 +413,78 @@ fn write_reports(
         }
     }
     Ok(written)
+}
+
+/// Writes the page that leads to the reports in a folder; its files.
+fn write_index(store: &Store, out: &Path) -> Result<Vec<PathBuf>> {
+    let mut studies = store.studies()?;
+    studies.retain(|named| out.join(format!("{}.html", named.name)).exists());
+    let document = report::index(store, &studies)?;
+    let files = [
+        (out.join("index.html"), document.to_html()),
+        (out.join("index.md"), document.to_markdown("")),
+    ];
+    for (path, text) in &files {
+        output::write_file(path, text)?;
+    }
+    Ok(files.map(|(path, _)| path).into())
+}
+
+fn verify(a: &Where, global: &Global) -> Result<Exit> {
+    let stores = store::verify(&a.path)?;
+    let sound = stores.iter().all(|s| s.damage.is_empty());
+    let mut rows = Vec::new();
+    for found in &stores {
+        let faults = &found.damage.faults;
+        let states = match faults.is_empty() {
+            true => status::status(&Store::open(&found.path)?)?,
+            false => Vec::new(),
+        };
+        let path = found.path.display();
+        if !global.json {
+            let mut text = match faults.len() {
+                0 => format!("{path}: every record is as it was written\n"),
+                1 => format!("{path}: 1 fault\n"),
+                n => format!("{path}: {n} faults\n"),
+            };
+            for fault in faults {
+                text += &format!("  {}\n", fault.to_string().escape_debug());
+            }
+            for state in &states {
+                let (done, all) = state.results.tasks;
+                let (name, fits) = (&state.name, fits(state.fits));
+                text += &format!("  {name}: {fits}, {done} of {all} replications\n");
+            }
+            output::print(&text)?;
+        }
+        let faults = faults
+            .iter()
+            .map(|f| json!({ "study": f.study, "task": f.task, "record": f.record, "why": f.why }));
+        let studies = states.iter().map(|s| {
+            let (done, all) = s.results.tasks;
+            json!({
+                "study": s.name, "hash": s.hash, "fits": s.fits,
+                "replications": done, "total_replications": all, "complete": s.complete,
+            })
+        });
+        rows.push(json!({
+            "store": path.to_string(),
+            "faults": faults.collect::<Vec<_>>(),
+            "studies": studies.collect::<Vec<_>>(),
+        }));
+    }
+    if global.json {
+        output::print_json(&json!({ "sound": sound, "stores": rows }))?;
+    }
+    if sound {
+        return Ok(Exit::Done);
+    }
+    if !global.quiet {
+        output::say(
+            "`loopfit study run` with the same name and --out keeps what is sound and runs the rest again",
+        );
+    }
+    Ok(Exit::CheckFailed)
 }
 
 fn print_status(store: &Store) -> Result<()> {
