@@ -1,11 +1,11 @@
 //! A fitted model applied to data: predictions, scores, samples.
 
 use crate::fitted::FittedModel;
-use crate::predict::{Predictor, Step};
+use crate::predict::Predictor;
 use loopfit_data::preprocess::{Input, OutsideRange, PreprocessError};
 use loopfit_data::table::Column;
 use loopfit_data::{Table, Task};
-use loopfit_likelihood::{Energy, Likelihood};
+use loopfit_likelihood::Likelihood;
 use loopfit_model::Architecture;
 use loopfit_numerics::libm;
 use loopfit_numerics::special::{log_sum_exp, sigmoid};
@@ -39,6 +39,14 @@ pub enum ApplyError {
         /// The column.
         column: String,
     },
+    /// A normaliser that is hardly known.
+    #[error(
+        "log Z of this density is known to a standard error of {0:.1} only, so that its log densities say nothing: fit it with a smaller --bound or fewer columns"
+    )]
+    Normaliser(f64),
+    /// Iterations that the network does not have.
+    #[error(transparent)]
+    Iterations(#[from] loopfit_model::parameters::IterationsError),
     /// Not a density.
     #[error(
         "only density models can be sampled, and this model is for {0}; fit one with --task density"
@@ -118,12 +126,17 @@ impl FittedModel {
         let rows: Vec<usize> = (0..table.rows()).collect();
         let features = self.preprocessing.features(table, &rows)?;
         let outputs = self.outputs(&features.x)?;
+        let mut notes = features.notes();
         let constant = match self.likelihood {
-            Likelihood::Energy(energy) => self.log_constant(energy)?,
+            Likelihood::Energy(energy) => {
+                let normaliser = self.normaliser(energy)?;
+                notes.extend(self.facts(normaliser, &outputs, &features).notes());
+                self.log_constant(normaliser)
+            }
             _ => 0.0,
         };
         let predictions = self.predictions(&outputs, constant, &features.outside);
-        Ok((predictions, features.notes()))
+        Ok((predictions, notes))
     }
 
     /// As [`FittedModel::predict`] after each of the model's iterations, the first one first.
@@ -136,12 +149,7 @@ impl FittedModel {
         let predictor = self.predictor();
         let steps = predictor.every_iteration(&features.x);
         let constants = match self.likelihood {
-            Likelihood::Energy(energy) => {
-                let finer = Energy::evaluation(energy.d())?;
-                let nodes = predictor.every_iteration(&node_rows(finer));
-                let constant = |node: &Step| self.log_constant_at(finer, &node.outputs);
-                nodes.iter().map(constant).collect()
-            }
+            Likelihood::Energy(energy) => self.log_constants(energy)?,
             _ => vec![0.0; steps.len()],
         };
         let of_each = steps.into_iter().zip(constants).map(|(step, constant)| {
@@ -347,19 +355,7 @@ impl FittedModel {
                     vec![("MAE", mean(&absolute)), ("R2", r2)],
                 )
             }
-            Likelihood::Energy(energy) => {
-                let mut inside = vec![true; rows];
-                features.outside.iter().for_each(|row| inside[*row] = false);
-                let index = outputs.iter().zip(inside).filter(|(_, inside)| *inside);
-                let index: Vec<f64> = index.map(|(f, _)| *f).collect();
-                let value = self.log_constant(energy)? - mean(&index);
-                score(
-                    index.len(),
-                    "NLL",
-                    value,
-                    vec![("rows outside", features.outside.len() as f64)],
-                )
-            }
+            Likelihood::Energy(energy) => return self.density_score(energy, &outputs, &features),
             Likelihood::Bernoulli(_) | Likelihood::Multiclass(_) => {
                 let value = self.likelihood.average_nll(&outputs, &y)?;
                 let found = outputs.chunks(self.likelihood.outputs()).zip(&y);
@@ -394,18 +390,6 @@ impl FittedModel {
         Ok(draws.chunks(energy.d()).map(original).collect())
     }
 
-    /// What a log density in the units of the columns is below the index: `log Z` on the
-    /// finer rule plus the log volume of the unit cube.
-    fn log_constant(&self, energy: Energy) -> Result<f64, ApplyError> {
-        let finer = Energy::evaluation(energy.d())?;
-        let outputs = self.predictor().predict(&node_rows(finer));
-        Ok(self.log_constant_at(finer, &outputs))
-    }
-
-    fn log_constant_at(&self, finer: Energy, node_outputs: &[f64]) -> f64 {
-        finer.log_normaliser(node_outputs) + self.preprocessing.log_volume()
-    }
-
     /// The network ready to run on inputs in model units.
     pub fn predictor(&self) -> Predictor {
         Predictor::new(&self.parameters, self.bounds)
@@ -418,10 +402,6 @@ fn task_name(task: Task) -> &'static str {
         Task::Binary | Task::Multiclass { .. } => "classification",
         Task::Density => "a density",
     }
-}
-
-fn node_rows(energy: Energy) -> Vec<f32> {
-    energy.node_points().iter().map(|v| *v as f32).collect()
 }
 
 /// Index of the largest logit; one logit decides between class 1 and class 0.

@@ -7,7 +7,8 @@
 //! - [`tolerance()`]: how far a fit is from a stationary point of its training loss;
 //! - [`Predictor`] and [`RowPredictor`]: a fitted network applied to rows, in batches or
 //!   one at a time;
-//! - [`FittedModel`]: a network with its likelihood and preprocessing, as a file.
+//! - [`FittedModel`]: a network with its likelihood and preprocessing, as a file; [`DensityFacts`]: how far a density can
+//!   be relied on.
 //!
 //! Inside, the way of an update: `batches` gathers sixteen samples to a strip, `program`
 //! runs the network (`ffn` or `transformer`, hidden units of the FFN ReLU or `smooth`) in its paper form forward and back over strips, `objective` turns
@@ -18,6 +19,7 @@ mod adam;
 mod apply;
 mod batches;
 mod convert;
+mod density;
 mod feedforward;
 mod ffn;
 mod fit;
@@ -41,6 +43,7 @@ mod tolerance;
 mod transformer;
 
 pub use apply::{ApplyError, IterationPredictions, Predictions, Score};
+pub use density::DensityFacts;
 pub use fit::{FitOutcome, Stop};
 pub use fitted::{Assessment, FittedModel, ModelError, Provenance};
 pub use flops::{flops_per_gradient, flops_per_update};

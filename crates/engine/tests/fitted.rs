@@ -158,10 +158,9 @@ fn a_density_integrates_to_one_in_the_units_of_its_columns() {
         ["rows outside the range of the density, where it is zero: 1"]
     );
     let score = model.score(&outside, &[0, 1]).unwrap();
-    assert_eq!(
-        (score.rows, score.also.clone()),
-        (1, vec![("rows outside", 1.0)])
-    );
+    assert_eq!((score.rows, score.also[0]), (1, ("rows outside", 1.0)));
+    assert!(score.also[1].0 == "error of log Z" && score.also[1].1 < 1e-3);
+    assert!(score.notes.iter().any(|note| note.contains("1 of 2")));
     assert!((score.value + log_p[0]).abs() < 1e-9);
 }
 

@@ -86,7 +86,7 @@ pub enum Error {
     IndexNotANumber,
     /// A bound so far above the index that nothing is accepted.
     #[error(
-        "{PATIENCE} proposals in a row were rejected at the bound {0}: give a bound closer to the largest value of the index"
+        "{PATIENCE} proposals in a row were rejected at the bound {0} of the index: a density so peaked cannot be drawn by rejection; fit it with a smaller bound"
     )]
     Hopeless(f64),
 }

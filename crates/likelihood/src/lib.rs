@@ -26,6 +26,7 @@ pub mod gaussian;
 pub mod laplace;
 mod likelihood;
 pub mod multiclass;
+mod normaliser;
 mod rejection;
 mod scalar;
 
@@ -37,4 +38,5 @@ pub use gaussian::Gaussian;
 pub use laplace::Laplace;
 pub use likelihood::Likelihood;
 pub use multiclass::Multiclass;
+pub use normaliser::LogNormaliser;
 pub use scalar::ScalarLikelihood;

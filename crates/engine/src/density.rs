@@ -1,0 +1,160 @@
+//! What a fitted density needs beyond its index: the normaliser with its error, and where its clip binds.
+
+use crate::apply::{ApplyError, Score};
+use crate::fitted::FittedModel;
+use loopfit_data::preprocess::Features;
+use loopfit_likelihood::{Energy, Likelihood, LogNormaliser, Nodes};
+use loopfit_numerics::sum::mean;
+use serde::Serialize;
+
+/// From this share of rows on a person should know that the clip binds.
+const NOTABLE_SHARE: f64 = 0.01;
+
+/// What a person should know about a density.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DensityFacts {
+    /// `log Z` of the index on the unit cube.
+    pub log_z: f64,
+    /// Its error, see [`LogNormaliser::error`].
+    pub log_z_error: f64,
+    /// Rows that were looked at.
+    pub rows: usize,
+    /// Those of them whose index is at its bound.
+    pub clipped_rows: usize,
+    /// The bound of the index.
+    pub bound: f32,
+}
+
+impl DensityFacts {
+    /// What is unusual, in sentences.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.log_z_error > LogNormaliser::LARGE {
+            notes.push(format!(
+                "log Z is known to a standard error of {:.2} only, and so is every log density and their mean: the density is very uneven for its dimension",
+                self.log_z_error
+            ));
+        }
+        if self.clipped_rows as f64 > NOTABLE_SHARE * self.rows as f64 {
+            notes.push(format!(
+                "the index is at its bound of ±{} on {} of {} rows, which differ in nothing else: fit with a larger --bound, or look for outliers that widen the box",
+                self.bound, self.clipped_rows, self.rows
+            ));
+        }
+        notes
+    }
+}
+
+impl FittedModel {
+    /// What a person should know about a density, from rows in model units; none for another model.
+    pub fn density_facts(&self, rows: &[f32]) -> Result<Option<DensityFacts>, ApplyError> {
+        let Likelihood::Energy(energy) = self.likelihood else {
+            return Ok(None);
+        };
+        let index = self.predictor().predict(rows);
+        Ok(Some(self.facts_at(self.normaliser(energy)?, &index)))
+    }
+
+    /// The facts from the index at rows of which some lie outside the box.
+    pub(crate) fn facts(
+        &self,
+        normaliser: LogNormaliser,
+        index: &[f64],
+        features: &Features,
+    ) -> DensityFacts {
+        self.facts_at(normaliser, &inside(index, features))
+    }
+
+    fn facts_at(&self, normaliser: LogNormaliser, index: &[f64]) -> DensityFacts {
+        let bound = f64::from(self.bounds.output);
+        DensityFacts {
+            log_z: normaliser.value,
+            log_z_error: normaliser.error,
+            rows: index.len(),
+            clipped_rows: index.iter().filter(|f| f.abs() >= bound).count(),
+            bound: self.bounds.output,
+        }
+    }
+
+    /// The score on the rows inside the box; how many lie outside, where the density is zero, is said beside.
+    pub(crate) fn density_score(
+        &self,
+        energy: Energy,
+        outputs: &[f64],
+        features: &Features,
+    ) -> Result<Score, ApplyError> {
+        let normaliser = self.normaliser(energy)?;
+        let index = inside(outputs, features);
+        let mut notes = features.notes();
+        notes.extend(self.facts_at(normaliser, &index).notes());
+        if index.len() < outputs.len() {
+            notes.push(format!(
+                "the NLL is the mean over the rows inside the box of the density, {} of {}; over all rows it is infinite",
+                index.len(),
+                outputs.len()
+            ));
+        }
+        Ok(Score {
+            rows: index.len(),
+            metric: "NLL",
+            value: self.log_constant(normaliser) - mean(&index),
+            also: vec![
+                ("rows outside", features.outside.len() as f64),
+                ("error of log Z", normaliser.error),
+            ],
+            notes,
+        })
+    }
+
+    /// The normaliser of the index on the unit cube; an error where it is not worth having.
+    pub(crate) fn normaliser(&self, energy: Energy) -> Result<LogNormaliser, ApplyError> {
+        let predictor = self.predictor();
+        let index = |points: &[f64]| predictor.predict(&narrow(points));
+        let found = Energy::evaluation(energy.d())?.estimated_log_normaliser(index)?;
+        if found.error > LogNormaliser::HOPELESS {
+            return Err(ApplyError::Normaliser(found.error));
+        }
+        Ok(found)
+    }
+
+    /// What a log density in the units of the columns is below the index: `log Z` plus the log volume of the unit cube.
+    pub(crate) fn log_constant(&self, normaliser: LogNormaliser) -> f64 {
+        normaliser.value + self.preprocessing.log_volume()
+    }
+
+    /// [`FittedModel::log_constant`] after each of the iterations.
+    pub(crate) fn log_constants(&self, energy: Energy) -> Result<Vec<f64>, ApplyError> {
+        let finer = Energy::evaluation(energy.d())?;
+        if let Nodes::Grid { .. } = finer.nodes() {
+            let nodes = self
+                .predictor()
+                .every_iteration(&narrow(&finer.node_points()));
+            let volume = self.preprocessing.log_volume();
+            let constants = nodes
+                .iter()
+                .map(|s| finer.log_normaliser(&s.outputs) + volume);
+            return Ok(constants.collect());
+        }
+        let iterations = self.parameters.network().tying().iterations();
+        let at = |t: usize| {
+            let stopped = Self {
+                parameters: self.parameters.after(t)?,
+                ..self.clone()
+            };
+            Ok(stopped.log_constant(stopped.normaliser(energy)?))
+        };
+        (1..=iterations).map(at).collect()
+    }
+}
+
+/// The values at rows that lie inside the box.
+fn inside(values: &[f64], features: &Features) -> Vec<f64> {
+    let mut inside = vec![true; values.len()];
+    features.outside.iter().for_each(|row| inside[*row] = false);
+    let values = values.iter().zip(inside).filter(|(_, inside)| *inside);
+    values.map(|(value, _)| *value).collect()
+}
+
+fn narrow(points: &[f64]) -> Vec<f32> {
+    points.iter().map(|v| *v as f32).collect()
+}
