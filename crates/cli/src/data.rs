@@ -265,6 +265,15 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
     between(text, 0, 1024)
 }
 
+/// Parses the bound of a density's index.
+pub(crate) fn index_bound(text: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(bound) if bound > 0.0 && bound <= 64.0 => Ok(bound),
+        Ok(_) => Err("it must be above 0 and at most 64".to_string()),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
 /// Parses a number within bounds.
 pub(crate) fn between(text: &str, least: usize, most: usize) -> Result<usize, String> {
     match text.parse() {

@@ -3,14 +3,14 @@
 mod estimate;
 
 use crate::architecture::ArchitectureArguments;
-use crate::data::{LearnArguments, cap};
+use crate::data::{LearnArguments, cap, index_bound};
 use crate::effort::{SearchArguments, about, duration};
 use crate::estimating::EstimateArguments;
 use crate::exit::{Exit, usage};
 use crate::{Global, interrupt, output, progress};
 use anyhow::Result;
 use clap::ValueEnum;
-use loopfit_engine::Engine;
+use loopfit_engine::{DensityFacts, Engine};
 use loopfit_model::Method;
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
@@ -19,6 +19,7 @@ use loopfit_search::fit::{MethodFit, Request, fit};
 use loopfit_search::replication::{Replication, Source};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Part of a time limit that the search is planned for.
@@ -50,6 +51,9 @@ pub(crate) struct Arguments {
     /// time, and whatever is best when it is over.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["effort", "updates"], value_parser = duration)]
     time: Option<Duration>,
+    /// Bound M of a density's index, within which densities differ by a factor of at most e^(2M); 4 by default.
+    #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = index_bound)]
+    bound: Option<f32>,
     /// Seed of the splits, starts and batches.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -88,6 +92,12 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     }
     let methods: Vec<Method> = Method::ALL.into_iter().filter(|m| wanted(*m)).collect();
     let source = a.learn.source(a.seed)?;
+    if a.bound.is_some() && !source.is_density() {
+        return Err(usage(
+            "--bound is for the index of a density: leave it out, or add --task density"
+                .to_string(),
+        ));
+    }
     let protocol = a.search.protocol(&source)?;
     if a.estimate
         .applies(&source, a.architecture.is_ffn(), &a.search)?
@@ -100,7 +110,10 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         updates: a.search.updates(),
         protocol: protocol.clone(),
     };
-    let replication = source.replication(a.seed, a.learn.noise())?;
+    let mut replication = source.replication(a.seed, a.learn.noise())?;
+    if let Some(bound) = a.bound {
+        Arc::make_mut(&mut replication.problem).bounds.output = bound;
+    }
     let mut notes = notes(&source, &replication);
     let left_out = request.leave_out_what_cannot_fit([&*replication.problem]);
     let names = replication.preprocessing.feature_names();
@@ -142,12 +155,21 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     if let Some(path) = &a.output {
         interrupt::writing(|| best.model.save(path))?;
     }
+    let density = engine.install(|| best.model.density_facts(replication.problem.train.x()))?;
     if global.json {
-        let result = to_json(a, &source, &replication, &notes, &fits);
+        let mut result = to_json(a, &source, &replication, &notes, &fits);
+        result["density"] = json!(density);
         output::print_json(&with_search(result, &request, &ending))?;
     } else {
         output::print(&to_text(a, &source, &fits))?;
         output::print(&optimum_text(best))?;
+        if let Some(facts) = &density {
+            output::print(&density_text(facts))?;
+        }
+    }
+    if !global.quiet {
+        let unusual = density.iter().flat_map(DensityFacts::notes);
+        unusual.for_each(|note| output::say(&note));
     }
     if ending.interrupted {
         output::say("interrupted: this is the best so far");
@@ -268,6 +290,14 @@ fn optimum_text(best: &MethodFit) -> String {
         );
     }
     text
+}
+
+/// How well the normaliser of the kept density is known.
+fn density_text(facts: &DensityFacts) -> String {
+    format!(
+        "Normaliser: log Z = {:.4}, with an error of {:.1e}; the index is at its bound of ±{} on {} of {} training rows.\n",
+        facts.log_z, facts.log_z_error, facts.bound, facts.clipped_rows, facts.rows
+    )
 }
 
 /// Adds what was searched and how it ended.
