@@ -15,6 +15,36 @@ fn keys(methods: &Value, key: &str) -> Vec<String> {
     keys
 }
 
+/// What `budget` lists can be fitted, and where it lists nothing `fit` says the same.
+#[test]
+fn listed_shapes_can_be_fitted() {
+    let place = Place::new();
+    let listed = place.json("budget --dim 2 --budget 64 --arch transformer");
+    assert_eq!(listed["loop"], json!([{ "q": 2, "r": 1, "count": 64 }]));
+    assert_eq!(
+        listed["untied"],
+        json!([{ "q": 2, "r": 1, "t": 1, "count": 64 }])
+    );
+    place.ok(&format!(
+        "fit sim:bumps --budget 64 --arch transformer --shape loop=2,1,3 {SMALL}"
+    ));
+    let sentence = "the smallest that depends on its inputs needs 64 (q = 2, r = 1)";
+    for budget in [28, 40, 63] {
+        place.all_refused(&[
+            (
+                &format!("budget --dim 2 --budget {budget} --arch transformer"),
+                3,
+                &[sentence],
+            ),
+            (
+                &format!("fit sim:bumps --budget {budget} --arch transformer"),
+                3,
+                &[sentence],
+            ),
+        ]);
+    }
+}
+
 /// A table with one column of categories: five inputs, of which two tokens read three and two.
 #[test]
 fn a_table_from_fit_to_predictions() {

@@ -103,8 +103,17 @@ impl Budget {
             d,
             outputs,
         };
-        budget.holds(1)?;
-        Ok(budget)
+        match budget.holds(1) {
+            Ok(()) => Ok(budget),
+            // What a network needs that is worth having.
+            Err(error) => Err(budget.useful().err().unwrap_or(error)),
+        }
+    }
+
+    /// Whether a network fits that depends on its inputs, see [`Architecture::least_state`], or the error that says what it
+    /// needs.
+    pub fn useful(&self) -> Result<(), BudgetError> {
+        self.holds(self.architecture.least_state())
     }
 
     /// Whether a network with state dimension `q` fits, or the error that says what it needs.

@@ -38,6 +38,15 @@ impl Architecture {
         }
     }
 
+    /// The least state dimension with which a network depends on its inputs: layer normalisation leaves nothing of a token's
+    /// row of one number, so that a Transformer with such rows is a constant.
+    pub fn least_state(&self) -> usize {
+        match self {
+            Self::Ffn => 1,
+            Self::Transformer { .. } => 2,
+        }
+    }
+
     /// The parameters outside the blocks: input and output function.
     ///
     /// # Formula

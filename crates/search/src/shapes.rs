@@ -20,11 +20,8 @@ pub fn shortlist(
     method: Method,
     count: usize,
 ) -> Result<Vec<Network>, SearchError> {
-    let states = least_states(budget.architecture());
-    if let Some(least) = states.last() {
-        budget.holds(*least)?;
-    }
-    for least in states {
+    budget.useful()?;
+    for least in &least_states(budget.architecture()) {
         for tyings in [tyings(method), vec![single_block(method)]] {
             let per_tying: Vec<Vec<Network>> = tyings
                 .iter()
@@ -42,12 +39,11 @@ pub fn shortlist(
 }
 
 /// The least state dimension worth trying, and what to fall back to where nothing so large fits.
-/// Layer normalisation leaves `q - 2` free numbers of a token's row: of a row of two it keeps a sign,
-/// of a row of one nothing, so that the network would be a constant.
-fn least_states(architecture: &Architecture) -> &'static [usize] {
+/// Layer normalisation leaves `q - 2` free numbers of a token's row: of a row of two it keeps a sign.
+fn least_states(architecture: &Architecture) -> Vec<usize> {
     match architecture {
-        Architecture::Ffn => &[1],
-        Architecture::Transformer { .. } => &[3, 2],
+        Architecture::Ffn => vec![architecture.least_state()],
+        Architecture::Transformer { .. } => vec![3, architecture.least_state()],
     }
 }
 

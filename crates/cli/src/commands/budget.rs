@@ -37,8 +37,10 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Architecture::Transformer { partition } => Some(partition.len() + 3),
     };
     let budget = Budget::new(a.budget, architecture, a.dim, a.outputs)?;
-    let looped: Vec<_> = budget.loop_shapes().collect();
-    let untied: Vec<_> = budget.untied_shapes().collect();
+    budget.useful()?;
+    let least = budget.architecture().least_state();
+    let looped: Vec<_> = budget.loop_shapes().filter(|s| s.q >= least).collect();
+    let untied: Vec<_> = budget.untied_shapes().filter(|s| s.q >= least).collect();
     if global.json {
         output::print_json(&json!({
             "budget": a.budget, "dim": a.dim, "outputs": a.outputs, "arch": a.arch, "tokens": tokens,
@@ -57,7 +59,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     }
     let mut text = tokens.map_or(String::new(), |n| {
         format!(
-            "Post-LN Transformer with N = {n} tokens: {} of data, one controller, two references\n",
+            "Post-LN Transformer with N = {n} tokens: {} of data, one controller, two references; rows of q = 2 keep a sign, and q = 1 would be a constant\n",
             n - 3
         )
     });

@@ -33,14 +33,17 @@ fn too_small_a_cap_names_the_smallest() {
          the smallest needs 12 (q = 1, r = 1); raise the budget"
     );
     assert_eq!(Budget::ffn(12, 5, 1).unwrap().admissible().count(), 1);
-    // N = 5 tokens: q(d + N) + C(Nq + 1) + 4q^2 + (2q + 1) r + 9q = 7 + 18 + 4 + 3 + 9.
+    // N = 5 tokens: q(d + N) + C(Nq + 1) + 4q^2 + (2q + 1) r + 9q = 7 + 18 + 4 + 3 + 9 with q = 1, a constant, and
+    // 14 + 33 + 16 + 5 + 18 with q = 2.
     let error = Budget::new(40, Architecture::transformer(2), 2, 3).unwrap_err();
     assert_eq!(
         error.to_string(),
         "budget 40 cannot hold any post-LN Transformer for d = 2 and 3 outputs: \
-         the smallest needs 41 (q = 1, r = 1); raise the budget"
+         the smallest that depends on its inputs needs 86 (q = 2, r = 1); raise the budget"
     );
-    assert!(Budget::new(41, Architecture::transformer(2), 2, 3).is_ok());
+    let budget = |b| Budget::new(b, Architecture::transformer(2), 2, 3).unwrap();
+    assert!(budget(41).useful().is_err() && budget(85).useful().is_err());
+    assert!(budget(86).useful().is_ok());
 }
 
 #[test]
