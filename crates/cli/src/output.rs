@@ -1,7 +1,7 @@
 //! Data to standard output, talk to standard error, files whole or not at all.
 #![allow(clippy::print_stderr)]
 
-use crate::interrupt;
+use crate::{Global, interrupt};
 use anyhow::{Context, Result};
 use loopfit_model::file::write_atomic;
 use std::io::{self, IsTerminal, Write};
@@ -88,6 +88,13 @@ pub(crate) fn create_directory(path: &Path) -> Result<()> {
     tempfile::tempfile_in(path)
         .with_context(|| format!("no file can be created in {name}; name another"))?;
     Ok(())
+}
+
+/// Says that a file was written, unless asked not to.
+pub(crate) fn wrote(path: &Path, global: &Global) {
+    if !global.quiet {
+        say(&format!("wrote {}", path.display()));
+    }
 }
 
 /// Writes a file beside its place and moves it there.

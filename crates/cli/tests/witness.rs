@@ -2,7 +2,7 @@
 
 mod common;
 use common::Place;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The paper's one-cell example (Section D.1.1): the record (1,0), (1,1), 0 is the code 69/128, the location comes out as 1/4
 /// and the coefficient as 1/2.
@@ -27,6 +27,19 @@ fn the_one_cell_example_runs_as_written() {
     assert_eq!(of("output")[0]["u"], "1/2");
     let text = place.ok(&format!("witness trace {network} --x 0.3"));
     assert!(text.contains("39-56  gate"), "{text}");
+    assert!(
+        text.ends_with("after 59 iterations: output 1/2, target f0(x) = 1/2, error 0\n"),
+        "{text}"
+    );
+    assert_eq!(
+        (&trace["value"], &trace["f0"]),
+        (&"1/2".into(), &"1/2".into())
+    );
+    let part = place.ok(&format!("witness trace {network} --x 0.3 --to 20"));
+    assert!(
+        part.contains("after 20 of 59 iterations, not finished"),
+        "{part}"
+    );
     let program = place.ok(&format!("witness trace {network} --program"));
     assert!(
         program.contains("28  halt (for ever)") && program.contains("1  warm-up: U_i := 2 U_i"),
@@ -48,6 +61,13 @@ fn runs_are_exact_and_within_their_bound() {
         assert_eq!(point["on_strip"], false);
     }
     assert_eq!(run["points"][0]["f0"], "2/15");
+    // Below the quantisation step the network is zero, and says so; numbers may have exponents.
+    let zero = place.run("witness run --target x1/2 --smoothness 1 -m 2 --x 3e-1");
+    let said = String::from_utf8(zero.stderr).unwrap();
+    assert!(
+        said.contains("the network is zero here") && said.contains("= 1/2;"),
+        "{said}"
+    );
     let face = place.json("witness run --target x1/2 --smoothness 1 -m 2 --x 0.5");
     assert_eq!(face["points"][0]["on_strip"], true);
     place.ok("witness check --target x1*(1-x2)/2 --smoothness 2 -m 1 -u 1 --points 5");
@@ -72,6 +92,25 @@ fn runs_are_exact_and_within_their_bound() {
     place.refused(
         "witness run --target x1 --smoothness 1 -m 2 -u 3 --x 0.3",
         "at most m = 2",
+    );
+    let cube = |d: usize| vec!["0.3"; d].join(",");
+    for (d, m) in [(11, 2), (22, 1)] {
+        let command = format!(
+            "witness run --target x{d}/2 --smoothness 1 -m {m} --x {}",
+            cube(d)
+        );
+        place.refused(
+            &command,
+            "corners of cells, and at most 4194304 are possible",
+        );
+    }
+    place.refused(
+        "witness run --target x1 --smoothness 1 -m 17 --x 0.3",
+        "take a smaller m, or more groups",
+    );
+    place.refused(
+        "witness build --target x1 --smoothness 1 -m 18 -u 18",
+        "groups of cells",
     );
     place.refused(
         "witness run --target x1 --smoothness 1 -m 2 --x 1.5",
@@ -110,10 +149,16 @@ fn runs_are_exact_and_within_their_bound() {
 #[test]
 fn a_small_witness_is_an_ordinary_model() {
     let place = Place::new();
-    let network = "--target x1/2 --smoothness 1 -m 2 -u 2 --reader dyadic";
-    place.ok(&format!("witness build {network} -o w.safetensors"));
-    assert_eq!(place.files(), ["w.exact.csv", "w.safetensors"]);
-    assert_eq!(place.read("w.exact.csv"), b"tensor,row,column,exact\n");
+    let network = "--target x1 --smoothness 1 -m 3 -u 3 --reader dyadic";
+    place.write("w.exact.csv", "of another network");
+    let built = place.run(&format!("witness build {network} -o w.safetensors"));
+    let said = String::from_utf8(built.stderr).unwrap();
+    assert!(
+        built.status.success() && said.contains("wrote w.safetensors\n"),
+        "{said}"
+    );
+    assert!(said.contains("removed w.exact.csv"), "{said}");
+    assert_eq!(place.files(), ["w.safetensors"]);
     place.write("x.csv", "x1\n0.1\n0.3\n0.6\n0.9\n");
     let predicted = place.json("predict w.safetensors x.csv");
     let exact = place.json(&format!(
@@ -131,6 +176,7 @@ fn a_small_witness_is_an_ordinary_model() {
             "{point}"
         );
     }
+    assert_eq!(predicted["predictions"], json!([0.0, 0.25, 0.5, 0.75]));
     let show = place.ok("show w.safetensors");
     assert!(show.contains("constructed, not fitted"), "{show}");
 
@@ -138,6 +184,10 @@ fn a_small_witness_is_an_ordinary_model() {
     assert!(long.status.success());
     let said = String::from_utf8(long.stderr).unwrap();
     assert!(said.contains("long.exact.csv has them exactly"), "{said}");
+    assert!(said.contains("wrote long.exact.csv\n"), "{said}");
+    let predicted = place.run("predict long.safetensors x.csv");
+    let said = String::from_utf8(predicted.stderr).unwrap();
+    assert!(said.contains("every prediction is zero"), "{said}");
     let csv = String::from_utf8(place.read("long.exact.csv")).unwrap();
     assert!(
         csv.starts_with("tensor,row,column,exact\n") && csv.contains("block.0.w2"),
@@ -190,8 +240,10 @@ fn the_transformer_runs_too() {
     assert!(trace["lines"][0]["scales"][0].as_f64().unwrap() > 1.0);
     place.ok(&format!("witness check {network} --points 2"));
     place.ok(&format!(
-        "witness check {network} --points 1 --epsilon-ln 100"
+        "witness check {network} --points 1 --epsilon-ln 1e2"
     ));
+    let text = place.ok(&format!("witness trace {network} --x 0.3"));
+    assert!(text.contains("iterations: output ~-0.99"), "{text}");
     let plan = place.json(
         "witness plan --dim 1 --smoothness 1 --iterations 422 --width 2339 --arch transformer",
     );

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A text that is no rational number.
-    #[error("\"{0}\" is no rational number: write 3/4, -2 or 0.125")]
+    #[error("\"{0}\" is no rational number: write 3/4, -2, 0.125 or 1e-5")]
     Number(String),
     /// A program without phases.
     #[error("the program has no phase: it needs an absorbing halt at least")]
@@ -111,6 +111,21 @@ pub enum Error {
         u: usize,
         /// The resolution.
         m: usize,
+    },
+    /// A grid, codes or groups that would take minutes and gigabytes.
+    #[error(
+        "the network is too large to build: {count} {what}, and at most {most} are possible; take a smaller m{}",
+        if *groups { " or u" } else { " or fewer inputs" }
+    )]
+    Size {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many there are.
+        count: u128,
+        /// The most.
+        most: u128,
+        /// Whether fewer groups would help.
+        groups: bool,
     },
     /// A monomial over other inputs than the polynomial's.
     #[error(

@@ -276,7 +276,9 @@ impl Parser<'_> {
                 Ok(inner)
             }
             Some(c) if c.is_ascii_digit() || c == '.' => {
-                let number = self.take(|c| c.is_ascii_digit() || c == '.');
+                let length = number_length(self.rest);
+                let (number, rest) = self.rest.split_at(length);
+                self.rest = rest;
                 let value = number
                     .parse()
                     .map_err(|_| self.wrong("a number before this"))?;
@@ -364,6 +366,24 @@ impl Parser<'_> {
     }
 }
 
+/// How long a number at the start of a text is: digits and points, then perhaps `e`, a sign and digits.
+fn number_length(text: &str) -> usize {
+    let digits = |text: &str| {
+        text.find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len())
+    };
+    let mantissa = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let mantissa = mantissa.unwrap_or(text.len());
+    let Some(power) = text[mantissa..].strip_prefix(['e', 'E']) else {
+        return mantissa;
+    };
+    let unsigned = power.strip_prefix(['+', '-']).unwrap_or(power);
+    match digits(unsigned) {
+        0 => mantissa,
+        length => text.len() - unsigned.len() + length,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -382,6 +402,9 @@ mod tests {
         assert_eq!(exact.value(&x), Ok(r("1/96")));
         assert_eq!(exact.derivative(&[2, 1], &x), Ok(r("-1")));
         assert_eq!(exact.derivative(&[3, 0], &x), Ok(r("0")));
+        let h = Expression::parse("1e-5*x1 + 2.5e1 - 3", None).unwrap();
+        let at_one = h.polynomial().unwrap().value(&[r("1")]);
+        assert_eq!(at_one, Ok(r("22.00001")));
         // -x1^2 is -(x1^2), and decimals are exact.
         let g = Expression::parse("-x1^2 + 0.1", Some(3))
             .unwrap()

@@ -199,6 +199,15 @@ pub fn finishing_time(resolution: &Resolution, u: usize) -> usize {
     selection + (resolution.tau() << (d * (resolution.m - u)))
 }
 
+/// The work of one exact run, in digits: the iterations times the digits of a code, which the registers hold.
+///
+/// # Formula
+/// `S_{m,u} L` with (S34) and (S24).
+pub fn run_work(resolution: &Resolution, u: usize) -> f64 {
+    let records = 1usize << (resolution.d * (resolution.m - u));
+    finishing_time(resolution, u) as f64 * (records * resolution.record_length()) as f64
+}
+
 /// The hidden width of such a construction.
 ///
 /// # Formula

@@ -221,6 +221,33 @@ fn check_target(
     }
 }
 
+/// The most of each that is built: about a minute and a gigabyte.
+const LARGEST_CORNER_COUNT: u128 = 1 << 22;
+const LARGEST_DIGIT_COUNT: u128 = 1 << 24;
+const LARGEST_GROUP_COUNT: u128 = 1 << 16;
+
+/// Checks from sizes alone that codes can be written down.
+fn check_size(resolution: &Resolution, groups: Groups) -> Result<(), Error> {
+    let corners = (resolution.cells_per_axis() as u128 + 1).saturating_pow(resolution.d as u32);
+    let digits = resolution.cells() as u128 * resolution.record_length() as u128;
+    let group_count = groups.count() as u128;
+    for (what, count, most, groups) in [
+        ("corners of cells", corners, LARGEST_CORNER_COUNT, false),
+        ("digits in its codes", digits, LARGEST_DIGIT_COUNT, false),
+        ("groups of cells", group_count, LARGEST_GROUP_COUNT, true),
+    ] {
+        if count > most {
+            return Err(Error::Size {
+                what,
+                count,
+                most,
+                groups,
+            });
+        }
+    }
+    Ok(())
+}
+
 /// The code of each group: the records of its cells, joined.
 ///
 /// # Reference
@@ -236,6 +263,7 @@ pub fn group_codes(
             d: resolution.d,
         });
     }
+    check_size(resolution, groups)?;
     let words = taylor_words(resolution.d, resolution.k);
     let cells = groups.cells();
     check_target(resolution, &cells.concat(), &words, target)?;

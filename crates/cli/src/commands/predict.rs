@@ -90,6 +90,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         let predicted = super::on_threads(global, || model.predict(&table))?;
         let (predictions, more) = predicted.map_err(|e| a.iterations.explain(e))?;
         notes.extend(more);
+        notes.extend(super::witness::silent(&model, &predictions));
         let outside = a.outside(&model, &table, &mut notes)?;
         (
             with_beside(
@@ -108,7 +109,10 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         output::print_json(&json)?;
     } else {
         match &a.output {
-            Some(path) => output::write_file(path, &csv)?,
+            Some(path) => {
+                output::write_file(path, &csv)?;
+                output::wrote(path, global);
+            }
             None => output::print(&csv)?,
         }
     }

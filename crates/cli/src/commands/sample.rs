@@ -56,7 +56,10 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     }
     let csv = String::from_utf8(csv.into_inner()?)?;
     match &a.output {
-        Some(path) => output::write_file(path, &csv)?,
+        Some(path) => {
+            output::write_file(path, &csv)?;
+            output::wrote(path, global);
+        }
         None => output::print(&csv)?,
     }
     Ok(Exit::Done)

@@ -10,11 +10,13 @@ mod trace;
 mod transformer;
 
 use crate::architecture::TokensArgument;
+use crate::effort::about;
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
 use clap::ValueEnum;
 use loopfit_data::Simulation;
+use loopfit_engine::{FittedModel, Predictions};
 use loopfit_model::Architecture;
 use loopfit_report::number;
 use loopfit_witness::target::Floating;
@@ -115,7 +117,7 @@ impl ConstructionArguments {
         let (Some(text), Some(s), Some(m)) = (&self.target, &self.smoothness, self.resolution)
         else {
             return Err(usage(
-                "which network? give a target, its smoothness and a resolution: --target \"x1*(1-x2)/2\" --smoothness 2 -m 2".to_string(),
+                "which network? give a target, its smoothness and a resolution: --target \"x1*(1-x2)/2\" --smoothness 2 -m 3".to_string(),
             ));
         };
         let target = target(text, self.dim)?;
@@ -160,6 +162,13 @@ struct Construction {
     padding: (Option<usize>, Option<usize>),
 }
 
+/// Digits that exact runs work on in a second, measured on one core.
+const DIGITS_PER_SECOND: f64 = 4e9;
+/// A time that is worth a word.
+const LONG_SECONDS: f64 = 5.0;
+/// A time that nobody waits for.
+const MOST_SECONDS: f64 = 600.0;
+
 /// A network of the proofs.
 enum Built {
     Ffn(Box<ffn::Witness>),
@@ -193,6 +202,33 @@ impl Construction {
     fn ffn(&self) -> Result<ffn::Witness> {
         let resolution = self.resolution.clone();
         ffn::Witness::new(resolution, self.groups, self.reader, &*self.target).map_err(as_usage)
+    }
+
+    /// Says how long exact runs take where that is long, and refuses those that would not end.
+    fn expect(&self, runs: usize, global: &Global) -> Result<()> {
+        let groups = self.groups.min(self.resolution.m);
+        let work = ffn::run_work(&self.resolution, groups) * runs as f64;
+        let seconds = work / DIGITS_PER_SECOND;
+        if seconds > MOST_SECONDS {
+            return Err(usage(format!(
+                "an exact run would make {} iterations on numbers of {} digits each, {} in all: take a smaller m, or more groups with a larger u",
+                number::value(
+                    ffn::finishing_time(&self.resolution, groups) as f64,
+                    2,
+                    number::Exponent::Own
+                ),
+                number::value(
+                    work / runs as f64 / ffn::finishing_time(&self.resolution, groups) as f64,
+                    2,
+                    number::Exponent::Own
+                ),
+                about(seconds)
+            )));
+        }
+        if seconds > LONG_SECONDS {
+            say(global, &format!("exact runs take {}", about(seconds)));
+        }
+        Ok(())
     }
 
     /// `x1/2, d = 1, s = 1, H = 1, K = 2^3 = 8, 1 group along each axis`.
@@ -324,6 +360,37 @@ fn short(value: &Rational) -> String {
         format!("~{digits}")
     }
 }
+
+/// Says that a network is zero at inputs where its target is not: values of `u` beside the target.
+fn say_if_zero(construction: &Construction, values: &[(&Rational, &Rational)], global: &Global) {
+    let resolution = &construction.resolution;
+    if !values.is_empty()
+        && values.iter().all(|(u, _)| u.is_zero())
+        && values.iter().any(|(_, f0)| !f0.is_zero())
+    {
+        let step = resolution.h.scaled(1 - resolution.b() as i64);
+        say(
+            global,
+            &format!(
+                "the network is zero here: coefficients are rounded down to multiples of H 2^(1-b) = {step}; take a larger m to see more of the target"
+            ),
+        );
+    }
+}
+
+/// What a person should know of a constructed network that predicts nothing but zeros.
+pub(crate) fn silent(model: &FittedModel, predictions: &Predictions) -> Option<String> {
+    let constructed = model.provenance.source.starts_with(CONSTRUCTED);
+    match predictions {
+        Predictions::Responses(values) if constructed && values.iter().all(|v| *v == 0.0) => Some(
+            "every prediction is zero: in 32 bits this constructed network never leaves zero, or its target is below the resolution; `witness run` runs it exactly".to_string(),
+        ),
+        _ => None,
+    }
+}
+
+/// How the source of a constructed model begins.
+const CONSTRUCTED: &str = "constructed, not fitted";
 
 /// Says something unless asked not to.
 fn say(global: &Global, sentence: &str) {

@@ -24,10 +24,13 @@ impl fmt::Debug for Rational {
     }
 }
 
+/// Powers of ten beyond this are nothing that a person means.
+const LARGEST_EXPONENT: i64 = 1000;
+
 impl FromStr for Rational {
     type Err = Error;
 
-    /// Reads `p/q`, `p`, or a decimal such as `-0.125`.
+    /// Reads `p/q`, `p`, or a decimal such as `-0.125` or `1e-5`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let refused = || Error::Number(text.to_owned());
         let integer = |digits: &str| {
@@ -40,14 +43,30 @@ impl FromStr for Rational {
             Some(rest) => (Sign::Negative, rest),
             None => (Sign::Positive, trimmed),
         };
-        let (numerator, denominator) = if let Some((p, q)) = digits.split_once('/') {
+        let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => {
+                let exponent: i64 = exponent.parse().map_err(|_| refused())?;
+                (mantissa, exponent)
+            }
+            None => (digits, 0),
+        };
+        if exponent.abs() > LARGEST_EXPONENT {
+            return Err(refused());
+        }
+        let (mut numerator, mut denominator) = if let Some((p, q)) = digits.split_once('/') {
             (integer(p)?, integer(q)?)
-        } else if let Some((whole, fraction)) = digits.split_once('.') {
+        } else if let Some((whole, fraction)) = mantissa.split_once('.') {
             let scale = UBig::from(10u8).pow(fraction.len());
             (integer(whole)? * &scale + integer(fraction)?, scale)
         } else {
-            (integer(digits)?, UBig::ONE)
+            (integer(mantissa)?, UBig::ONE)
         };
+        let power = UBig::from(10u8).pow(exponent.unsigned_abs() as usize);
+        if exponent < 0 {
+            denominator *= power;
+        } else {
+            numerator *= power;
+        }
         if denominator.is_zero() {
             return Err(refused());
         }

@@ -1,6 +1,6 @@
 //! `loopfit witness build`.
 
-use super::{Built, Construction, ConstructionArguments, as_usage, say, transformer};
+use super::{Built, CONSTRUCTED, Construction, ConstructionArguments, as_usage, say, transformer};
 use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::{Context, Result};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit witness build --target \"x1*(1-x2)/2\" --smoothness 2 -m 2\n  loopfit witness build --target \"x1/2\" --smoothness 1 -m 2 -u 2 --reader dyadic -o half.safetensors\n  loopfit predict half.safetensors data.csv"
+    after_help = "Examples:\n  loopfit witness build --target \"x1*(1-x2)/2\" --smoothness 2 -m 3\n  loopfit witness build --target x1 --smoothness 1 -m 3 -u 3 --reader dyadic -o stairs.safetensors\n  loopfit predict stairs.safetensors data.csv\n\n32 bits hold a network of several records in few cases: -u m and --reader dyadic are those that work, up to m = 3 with d = s = 1."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -122,7 +122,19 @@ fn write(
         rounded,
     } = witness.model(q, r, t).map_err(as_usage)?;
     save(construction, parameters, path)?;
-    // Also where nothing is rounded, so that no older file beside the model says otherwise.
+    output::wrote(path, global);
+    if rounded.is_empty() {
+        // An older file beside the model would be about another network.
+        if exact.exists() {
+            std::fs::remove_file(exact)
+                .with_context(|| format!("cannot remove {}", exact.display()))?;
+            say(
+                global,
+                &format!("removed {}, which was of another network", exact.display()),
+            );
+        }
+        return Ok(0);
+    }
     let mut csv = "tensor,row,column,exact\n".to_string();
     for Rounded {
         tensor,
@@ -134,9 +146,7 @@ fn write(
         csv += &format!("{tensor},{row},{column},{exact}\n");
     }
     output::write_file(exact, &csv)?;
-    if rounded.is_empty() {
-        return Ok(0);
-    }
+    output::wrote(exact, global);
     say(
         global,
         &format!(
@@ -158,7 +168,7 @@ pub(super) fn save(construction: &Construction, parameters: Parameters, path: &P
         preprocessing: Preprocessing::unchanged(construction.resolution.d),
         provenance: Provenance {
             version: env!("CARGO_PKG_VERSION").to_string(),
-            source: format!("constructed, not fitted: {}", construction.words()),
+            source: format!("{CONSTRUCTED}: {}", construction.words()),
             training_samples: String::new(),
             budget: parameters.network().count(),
             seed: 0,

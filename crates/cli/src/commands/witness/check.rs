@@ -92,6 +92,7 @@ fn compare(files: &[PathBuf], global: &Global) -> Result<Exit> {
 }
 
 fn invariants(a: &Arguments, construction: &Construction, global: &Global) -> Result<Exit> {
+    construction.expect(a.points, global)?;
     let twin = construction.ffn()?;
     let inputs = inputs(&twin, a.points, a.seed);
     let on_strip = |x: &&Vec<Rational>| construction.resolution.is_on_strip(x);

@@ -169,6 +169,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let study = Study::new(a, global)?;
     if let Some(path) = &a.plot {
         output::write_file(path, &study.figure().to_svg())?;
+        output::wrote(path, global);
     }
     if global.json {
         output::print_json(&study.to_json())?;

@@ -17,7 +17,7 @@ use std::str::FromStr;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit witness run --target \"x1*(1-x2)/2\" --smoothness 2 -m 2 --x 1/3,0.2\n  loopfit witness run --target \"x1/2\" --smoothness 1 -m 8 --x 0.3 --x 0.7 --arithmetic f64 --reader dyadic\n  loopfit witness run --target sim:friedman1 --smoothness 1 --bound 4 -m 1 -u 1 --x 0.3,0.6,0.2,0.9,0.4 --json\n  loopfit witness run --target \"x1/2\" --smoothness 1 -m 2 -u 1 --arch transformer --x 0.3"
+    after_help = "Examples:\n  loopfit witness run --target \"x1*(1-x2)/2\" --smoothness 2 -m 3 --x 1/3,0.2\n  loopfit witness run --target x1 --smoothness 1 -m 8 -u 8 --x 0.3 --x 0.7 --arithmetic f64 --reader dyadic\n  loopfit witness run --target sim:friedman1 --smoothness 1 --bound 4 -m 1 -u 1 --x 0.3,0.6,0.2,0.9,0.4 --json\n  loopfit witness run --target x1 --smoothness 1 -m 2 -u 1 --arch transformer --x 0.7"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -132,6 +132,7 @@ impl Row {
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let construction = a.construction.get()?;
+    construction.expect(a.x.len(), global)?;
     let witness = match construction.build()? {
         Built::Ffn(witness) => witness,
         Built::Transformer(witness) => {
@@ -148,6 +149,11 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let rows: Vec<Row> = rows.collect::<Result<_>>()?;
     if a.iterations.is_none() {
         check_precision(&witness, &rows, a.arithmetic)?;
+    }
+    if iterations >= finishing {
+        let off = rows.iter().filter(|row| !row.on_strip);
+        let off: Vec<(&Rational, &Rational)> = off.map(|row| (&row.output.u, &row.f0)).collect();
+        super::say_if_zero(&construction, &off, global);
     }
     let bound = resolution.interior_error_bound();
     if global.json {

@@ -6,14 +6,15 @@ use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
 use clap::ValueEnum;
-use loopfit_witness::ffn::run::{Change, Run};
+use loopfit_report::number;
+use loopfit_witness::ffn::run::{Change, Output, Run};
 use loopfit_witness::{Exact, Rational, ffn};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit witness trace --target \"x1/2\" --smoothness 1 -m 2 --x 0.3\n  loopfit witness trace --target \"x1/2\" --smoothness 1 -m 2 --x 0.3 --each iteration --from 11 --to 60\n  loopfit witness trace --target \"x1/2\" --smoothness 1 -m 2 --program"
+    after_help = "Examples:\n  loopfit witness trace --target x1 --smoothness 1 -m 3 -u 3 --x 0.7\n  loopfit witness trace --target 1/2 --dim 1 --smoothness 1 -m 2 -u 2 --x 0.3 --each iteration --from 11 --to 59\n  loopfit witness trace --target x1 --smoothness 1 -m 3 -u 3 --program"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -59,6 +60,9 @@ pub(super) struct Line {
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let construction = a.construction.get()?;
+    if !a.program {
+        construction.expect(1, global)?;
+    }
     let built = construction.build()?;
     let Some(x) = a.x.as_ref().filter(|_| !a.program) else {
         let program = match &built {
@@ -98,9 +102,52 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             a.from
         )));
     }
-    let lines = lines(witness, x, (a.from, to), instructions).map_err(as_usage)?;
+    let (lines, output) = lines(witness, x, (a.from, to), instructions).map_err(as_usage)?;
     let title = format!("FFN witness: {}, x = {}", construction.words(), x.text());
-    print(&title, x, &lines, witness.block().coordinates(), global)
+    let ending = Ending {
+        t: to,
+        finishing: witness.resources().finishing_time,
+        value: output.value,
+        f0: construction.target.value(&x.0).map_err(as_usage)?,
+    };
+    let on_strip = witness.resolution().is_on_strip(&x.0);
+    if to >= ending.finishing && !on_strip {
+        super::say_if_zero(&construction, &[(&output.u, &ending.f0)], global);
+    }
+    let names = witness.block().coordinates();
+    print(&title, x, &lines, names, &ending, global)
+}
+
+/// What a trace ends with.
+pub(super) struct Ending {
+    /// The iterations that were made.
+    pub(super) t: usize,
+    /// Those that the network needs.
+    pub(super) finishing: usize,
+    /// The output then.
+    pub(super) value: Rational,
+    /// The target.
+    pub(super) f0: Rational,
+}
+
+impl Ending {
+    fn error(&self) -> f64 {
+        (&self.value - &self.f0).to_f64().abs()
+    }
+
+    fn text(&self) -> String {
+        let (t, value, f0) = (self.t, short(&self.value), short(&self.f0));
+        match t >= self.finishing {
+            true => format!(
+                "after {t} iterations: output {value}, target f0(x) = {f0}, error {}\n",
+                number::value(self.error(), 4, number::Exponent::Own)
+            ),
+            false => format!(
+                "after {t} of {} iterations, not finished: output {value}, target f0(x) = {f0}\n",
+                self.finishing
+            ),
+        }
+    }
 }
 
 /// Prints a trace.
@@ -109,11 +156,15 @@ pub(super) fn print(
     x: &PointArgument,
     lines: &[Line],
     names: &[String],
+    ending: &Ending,
     global: &Global,
 ) -> Result<Exit> {
     if global.json {
         let lines: Vec<Value> = lines.iter().map(|line| line.to_json(names)).collect();
-        output::print_json(&json!({ "x": x.text(), "lines": lines }))?;
+        output::print_json(&json!({
+            "x": x.text(), "lines": lines, "T": ending.t, "S": ending.finishing,
+            "value": ending.value.to_string(), "f0": ending.f0.to_string(), "error": ending.error(),
+        }))?;
     } else {
         let scales = lines.iter().any(|line| line.scales.is_some());
         let more = if scales {
@@ -125,7 +176,7 @@ pub(super) fn print(
         for line in lines {
             text += &line.text(names);
         }
-        output::print(&text)?;
+        output::print(&(text + &ending.text()))?;
     }
     Ok(Exit::Done)
 }
@@ -135,7 +186,7 @@ fn lines(
     x: &PointArgument,
     (from, to): (usize, usize),
     instructions: bool,
-) -> Result<Vec<Line>, loopfit_witness::Error> {
+) -> Result<(Vec<Line>, Output), loopfit_witness::Error> {
     let runner = witness.runner(Exact);
     let mut run = runner.start(&x.0)?;
     let mut lines: Vec<Line> = Vec::new();
@@ -162,7 +213,7 @@ fn lines(
             .map(|Change { coordinate, to, .. }| (coordinate, to));
         push(&mut lines, t, name, registers, instructions);
     }
-    Ok(lines)
+    Ok((lines, run.output()?))
 }
 
 /// Adds an iteration to the lines: to the last one if it is of the same instruction.

@@ -99,11 +99,13 @@ fn write(
     let t = iterations.unwrap_or_else(|| finishing_time(witness));
     let parameters = witness.parameters(t).map_err(as_usage)?;
     super::build::save(construction, parameters, path)?;
+    output::wrote(path, global);
     let mut csv = format!("code,exact\nreadout,{}\n", witness.correction().code);
     for (j, code) in witness.codes().iter().enumerate() {
         csv += &format!("group {j},{code}\n");
     }
     output::write_file(exact, &csv)?;
+    output::wrote(exact, global);
     say(
         global,
         &format!(
@@ -153,6 +155,11 @@ pub(super) fn run(
     if arithmetic != ArithmeticName::Exact && iterations.is_none() {
         check_precision(witness, &rows, arithmetic, t)?;
     }
+    let said = rows.iter().filter(|row| !row.exceptional);
+    let said: Vec<(&Rational, &Rational)> = said
+        .filter_map(|row| Some((&row.outcome.as_ref()?.u, &row.f0)))
+        .collect();
+    super::say_if_zero(construction, &said, global);
     let accuracy = witness.correction().accuracy().to_f64() * construction.resolution.h.to_f64();
     let bound = construction.resolution.interior_error_bound() + accuracy;
     if global.json {
@@ -325,17 +332,22 @@ pub(super) fn trace(
             line.scales = Some(scales);
         }
     }
-    super::trace::print(
-        &format!(
-            "Transformer witness: {}, x = {}",
-            construction.words(),
-            x.text()
-        ),
-        x,
-        &lines,
-        names,
-        global,
-    )
+    let finishing = finishing_time(witness);
+    if run.iteration() < finishing && to >= witness.resources().times.clear {
+        run.advance(finishing - run.iteration());
+    }
+    let ending = super::trace::Ending {
+        t: run.iteration(),
+        finishing,
+        value: rounded(&run.output().map_err(as_usage)?),
+        f0: construction.target.value(&x.0).map_err(as_usage)?,
+    };
+    let title = format!(
+        "Transformer witness: {}, x = {}",
+        construction.words(),
+        x.text()
+    );
+    super::trace::print(&title, x, &lines, names, &ending, global)
 }
 
 /// The instruction of a phase; the phases of the terminal correction have numbers, as in the paper.
