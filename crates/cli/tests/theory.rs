@@ -125,6 +125,23 @@ fn bounds() {
         assert!(number(&terms["best"]["total"]) <= number(&terms["total"]));
         assert!(number(&terms["n_cross"]) > 1e6);
     }
+    // With few samples no T is the best: (14) falls towards 1 + 1/n, and T_n is not taken instead.
+    for n in [100.0, 3162.0] {
+        let command = "theory bound --dim 2 --smoothness 1 --budget 128 --iterations best --n";
+        let few = place.json(&format!("{command} {n}"));
+        for terms in [&few["general"], &few["general"]["best"]] {
+            assert!(terms["T"].is_null(), "{terms}");
+            assert!((number(&terms["total"]) - 1.0 - 1.0 / n).abs() < 1e-12);
+        }
+        let text = place.ok(&format!("{command} {n}"));
+        assert!(
+            text.contains("No T minimises the general (14) bound"),
+            "{text}"
+        );
+        let sweep = "theory bound --dim 2 --smoothness 1 --budget 128 --iterations best --over n";
+        let rows = place.json(&format!("{sweep} --from {n} --to 1e4 --points 2"));
+        assert!(rows["rows"][0]["T"].is_null());
+    }
     // [log(e 84) / 84]^1 with r T = 84.
     let approximation = number(&answer["general"]["approximation"]);
     assert!((approximation - (1.0 + 84f64.ln()) / 84.0).abs() < 1e-15);
@@ -214,6 +231,77 @@ fn entropies() {
         "theory entropy --dim 2 --iterations 4 --budget 64 --sigma 0",
         "sigma",
     );
+}
+
+/// Sampling refutes a bound that is too small, with an exit code, and tells the smallest that it cannot refute.
+#[test]
+fn membership_of_formulas_simulations_and_models() {
+    let place = Place::new();
+    // |x1 (1 - x2)/2| <= 1/2, first derivatives up to 1/2, whose own slope is 1/2.
+    let smooth = place.json("theory holder x1*(1-x2)/2 --smoothness 2 --bound 1");
+    assert_eq!((&smooth["holds"], &smooth["d"]), (&true.into(), &2.into()));
+    assert!((number(&smooth["least_H"]) - 0.5).abs() < 0.01, "{smooth}");
+    // The slope of sqrt(x) is unbounded: in no class of smoothness 1, in the one of 1/2 with H = 1.
+    let rough = place.run("theory holder sqrt(x1) --smoothness 1 --bound 10");
+    assert_eq!(rough.status.code(), Some(1));
+    assert!(
+        String::from_utf8(rough.stdout)
+            .unwrap()
+            .contains("outside the class with H = 10")
+    );
+    place.ok("theory holder sqrt(x1) --smoothness 0.5 --bound 1.0001");
+    place.json("theory holder sim:bumps@3 --smoothness 1.5 --points 200");
+    place.ok("witness build --target x1 --smoothness 1 -m 2 -u 2 --reader dyadic -o w.safetensors");
+    place.json("theory holder w.safetensors --smoothness 1 --points 20");
+    place.refused("theory holder x1+ --smoothness 1", "expected a number");
+    place.refused("theory holder x1 --smoothness 0", "smoothness");
+    place.refused(
+        "theory holder sim:bumps --smoothness 1 --dim 2",
+        "--dim is for formulas",
+    );
+}
+
+/// Budgets that grow, another order of rho, and the constants that a sample size fixes.
+#[test]
+fn growth_orders_and_explicit_constants() {
+    let place = Place::new();
+    let sweep = "theory bound --dim 2 --smoothness 1 --over n --gamma 0.1 --below-thresholds --set C_B=64 --from 1e3 --points 5";
+    let rows = place.json(sweep);
+    let first = place.json(
+        "theory schedule --n 1e3 --dim 2 --smoothness 1 --gamma 0.1 --below-thresholds --set C_B=64",
+    );
+    let row = &rows["rows"][0];
+    assert_eq!((&row["B"], &row["T"]), (&first["B_n"], &first["T_n"]));
+    assert_eq!((&row["q"], &row["r"]), (&first["q_n"], &first["r_n"]));
+    assert!(rows["rows"][4]["B"].as_u64() > row["B"].as_u64());
+    place.ok(&format!("{sweep} --plot growing.svg"));
+    place.refused(
+        "theory bound --n 1e6 --dim 2 --smoothness 1 --over T --gamma 0.1",
+        "use it with --over n",
+    );
+
+    let entropy = place.json("theory entropy --dim 1 --q 2 --r 2 --iterations 2 --n 1e9");
+    let law = &entropy["laws"]["gaussian"];
+    let (e, n) = (number(&law["e_n"]), 1e9f64);
+    let expected = e * e * n / (number(&entropy["P"]) * (1.0 + n.ln() + number(&entropy["G"])));
+    assert!((number(&law["K"]) / expected - 1.0).abs() < 1e-9, "{law}");
+    let entropy =
+        place.json("theory entropy --dim 1 --budget 64 --iterations 2 --smoothness 1 --n 1e9");
+    let law = &entropy["laws"]["bernoulli"];
+    // a/(a+1) = 2/3 at d = s = 1.
+    let constant = number(&law["minimax_floor"]) * 1e6;
+    assert!(
+        (number(&law["minimax_constant"]) / constant - 1.0).abs() < 1e-9,
+        "{law}"
+    );
+
+    let distance =
+        "theory distance --likelihood gaussian sim:bumps sim:bumps@1 --sigma 1 --points 4096";
+    let quarter = place.json(&format!("{distance} --gamma 0.25"));
+    let half = place.json(distance);
+    assert!(number(&quarter["rho"]["value"]) < number(&half["rho_half"]["value"]));
+    assert_eq!(quarter["gamma"], 0.25);
+    place.refused(&format!("{distance} --gamma 1.5"), "above 0 and at most 1");
 }
 
 /// The budget-iteration bound asks for the initialisation condition and for a tolerance of 1/n: its best T satisfies the

@@ -1,7 +1,7 @@
 //! The risk bound of the loop, term by term, and what it says against untied networks.
 
 use crate::Constant;
-use crate::problem::{LoopShape, Problem};
+use crate::problem::{LARGEST, LoopShape, Problem};
 use crate::schedule::{fixed_iterations, initialisation_holds};
 use loopfit_numerics::libm::{exp, floor, log, pow};
 use loopfit_numerics::log_number::LogNumber;
@@ -9,7 +9,7 @@ use loopfit_numerics::log_number::LogNumber;
 /// The terms of one bound on the worst-case squared Hellinger risk.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
-    /// The iteration count.
+    /// The iteration count; infinite for the limit in which it grows.
     pub t: f64,
     /// What the class cannot represent.
     pub approximation: LogNumber,
@@ -81,7 +81,7 @@ pub fn general(problem: &Problem, shape: LoopShape, n: f64, t: f64, tolerance: f
     let a = problem.smoothness().a();
     let app = LogNumber::new(problem.constant(Constant::CApp));
     let work = log(shape.r as f64) + log(t);
-    let approximation = app * LogNumber::from_ln(a * (log(1.0 + work) - work));
+    let approximation = app * per_work(work, a);
     let initialisation = if initialisation_holds(problem, shape.r as f64, t) {
         LogNumber::ZERO
     } else {
@@ -100,6 +100,14 @@ pub fn general(problem: &Problem, shape: LoopShape, n: f64, t: f64, tolerance: f
     )
 }
 
+/// `[log(ew)/w]^a` from `log w`; zero in the limit.
+fn per_work(work: f64, a: f64) -> LogNumber {
+    match work.is_finite() {
+        true => LogNumber::from_ln(a * (log(1.0 + work) - work)),
+        false => LogNumber::ZERO,
+    }
+}
+
 /// The bound in budget and iterations.
 ///
 /// # Formula
@@ -115,8 +123,7 @@ pub fn general(problem: &Problem, shape: LoopShape, n: f64, t: f64, tolerance: f
 pub fn budget_iteration(problem: &Problem, b: f64, n: f64, t: f64) -> Terms {
     let a = problem.smoothness().a();
     let work = log(b) + log(t);
-    let approximation = LogNumber::new(problem.constant(Constant::CApp))
-        * LogNumber::from_ln(a * (log(1.0 + work) - work));
+    let approximation = LogNumber::new(problem.constant(Constant::CApp)) * per_work(work, a);
     let entropy = 1.0 + log(n) + t * (1.0 + log(b));
     let estimation = LogNumber::new(problem.constant(Constant::CEst) * entropy) * LogNumber::new(b)
         / LogNumber::new(n);
@@ -141,45 +148,80 @@ pub fn at(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64, t: f6
     }
 }
 
-/// The bound at the iteration count at which it is smallest, among those whose estimation term is below one (above it no
-/// bound says anything) and at which the form may be used ([`applies`]); nothing if there is none.
+/// The bound at the iteration count at which it is smallest, among those at which the form may be used ([`applies`]).
 ///
-/// Both forms fall and then rise in `T`, but for a first stretch near `T = 1` and the initialisation term, which ends
-/// where its condition begins to hold; so a fine geometric grid is searched, and then the integers beside its best point.
+/// The estimation term of (14) is cut off at one, so that behind the cut the bound falls for ever towards `C (1 + epsilon_n)`.
+/// Where nothing before it is as small, no iteration count is the best: the answer is that limit, with an infinite count. So it
+/// is, with an infinite bound, where (15) may be used at no count at all.
+///
+/// Before the cut both forms fall and then rise in `T`, but for a first stretch near `T = 1` and the initialisation term, which
+/// ends where its condition begins to hold: a fine geometric grid is searched, and then the integers beside its best point.
 ///
 /// # Formula
 #[doc = loopfit_tex::tex!(r"\operatorname{arg\,min}_{T \ge 1} \{\text{approximation}(T) + \text{initialisation}(T) + \text{estimation}(T)\}")]
 ///
 /// # Reference
 /// Section 4.1, below Theorem 4.1: the balance of `(BT)^-a` and `BT/n`.
-pub fn best(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64) -> Option<Terms> {
+pub fn best(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64) -> Terms {
     let at = |t: f64| at(problem, form, shape, b, n, t);
     // The tolerance is the same at every T and might hide the other terms.
-    let value =
-        |terms: &Terms| (terms.approximation + terms.initialisation + terms.estimation).ln();
-    let usable = |t: f64| {
-        let terms = at(t);
-        (applies(problem, form, shape, t) && terms.estimation < LogNumber::ONE)
-            .then(|| value(&terms))
+    let sum = |terms: &Terms| (terms.approximation + terms.initialisation + terms.estimation).ln();
+    let value = |t: f64| match applies(problem, form, shape, t) {
+        true => sum(&at(t)),
+        false => f64::INFINITY,
     };
-    let mut grid = Vec::new();
+    let (mut grid, mut smallest) = (Vec::new(), f64::INFINITY);
     let mut t = 1.0;
-    while t < LARGEST_ITERATIONS && at(t).estimation < LogNumber::ONE {
-        grid.extend(usable(t).map(|value| (t, value)));
+    while t <= LARGEST {
+        let estimation = at(t).estimation;
+        let cut = form == Form::General && estimation >= LogNumber::ONE;
+        // Estimation grows with T: where it alone is above the best sum, nothing better follows.
+        if cut || estimation.ln() > smallest {
+            break;
+        }
+        grid.push((t, value(t)));
+        smallest = smallest.min(value(t));
         t = floor(t * 1.02).max(t + 1.0);
     }
+    let limit = at(f64::INFINITY);
     let order = |i: &usize, j: &usize| grid[*i].1.total_cmp(&grid[*j].1);
-    let best = (0..grid.len()).min_by(order)?;
-    // The first usable count of all may lie before the first of the grid.
-    let low = match best {
-        0 => floor(grid[0].0 / 1.02).max(1.0),
-        _ => grid[best - 1].0,
+    let Some(best) = (0..grid.len()).min_by(order) else {
+        return limit;
     };
-    let high = grid
-        .get(best + 1)
-        .map_or(floor(grid[best].0 * 1.02), |next| next.0);
-    let value = |t: f64| usable(t).unwrap_or(f64::INFINITY);
-    Some(at(smallest_between(low, high, grid[best].0, value)))
+    let low = grid[best.saturating_sub(1)].0;
+    // The last of the grid may be followed by more before the cut.
+    let high = grid.get(best + 1).map_or(t - 1.0, |next| next.0);
+    let first = first_initialised(problem, shape, low, high);
+    let start = grid[best].0;
+    let before = smallest_between(low, (first - 1.0).max(low), start, value);
+    let best = at(smallest_between(first, high, before, value));
+    let smallest = value(best.t);
+    if smallest.is_finite() && smallest <= sum(&limit) {
+        best
+    } else {
+        limit
+    }
+}
+
+/// The first count from `low` to `high` at which the initialisation condition holds if it does not hold at `low`; otherwise `low`.
+fn first_initialised(problem: &Problem, shape: LoopShape, low: f64, high: f64) -> f64 {
+    let holds = |t: f64| initialisation_holds(problem, shape.r as f64, t);
+    if holds(low) || !holds(high) {
+        return low;
+    }
+    let (mut fails, mut first) = (low, high);
+    while first - fails > 1.0 {
+        let middle = floor((fails + first) / 2.0);
+        if middle <= fails || middle >= first {
+            break;
+        }
+        if holds(middle) {
+            first = middle;
+        } else {
+            fails = middle;
+        }
+    }
+    first
 }
 
 /// Whether a form says anything at an iteration count: (15) asks for the initialisation condition, which (14) has a term
@@ -190,9 +232,6 @@ pub fn best(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64) -> 
 pub fn applies(problem: &Problem, form: Form, shape: LoopShape, t: f64) -> bool {
     form == Form::General || initialisation_holds(problem, shape.r as f64, t)
 }
-
-/// Beyond this, neighbouring integers are one float.
-const LARGEST_ITERATIONS: f64 = 1e15;
 
 /// The integer from `low` to `high` with the smallest value, which falls and then rises there.
 fn smallest_between(mut low: f64, mut high: f64, start: f64, value: impl Fn(f64) -> f64) -> f64 {
@@ -205,7 +244,7 @@ fn smallest_between(mut low: f64, mut high: f64, start: f64, value: impl Fn(f64)
             low = left;
         }
     }
-    let candidates = (0..=(high - low) as u64).map(|step| low + step as f64);
+    let candidates = (0..=(high - low).max(0.0) as u64).map(|step| low + step as f64);
     std::iter::once(start)
         .chain(candidates)
         .min_by(|s, t| value(*s).total_cmp(&value(*t)))
@@ -219,7 +258,7 @@ pub enum Iterations {
     Schedule,
     /// A fixed number.
     Fixed(f64),
-    /// Those that minimise the bound; those of the schedule where no count says anything.
+    /// Those that minimise the bound, see [`best`].
     Best,
 }
 
@@ -236,11 +275,10 @@ pub fn with(
     iterations: Iterations,
 ) -> Terms {
     let at = |t: f64| at(problem, form, shape, b, n, t);
-    let schedule = || fixed_iterations(problem.smoothness().a(), n);
     match iterations {
-        Iterations::Schedule => at(schedule()),
+        Iterations::Schedule => at(fixed_iterations(problem.smoothness().a(), n)),
         Iterations::Fixed(t) => at(t),
-        Iterations::Best => best(problem, form, shape, b, n).unwrap_or_else(|| at(schedule())),
+        Iterations::Best => best(problem, form, shape, b, n),
     }
 }
 
@@ -332,10 +370,11 @@ mod tests {
             prop_assert!(close(terms.estimation, b * (1.0 + n.ln() + t * (1.0 + b.ln())) / n));
         }
 
-        /// No integer up to 10 000 does better than the minimiser.
+        /// No integer up to 10 000 does better than the minimiser, nor do larger powers of two; a limit is none of the bounds
+        /// and below all of them.
         #[test]
         fn the_best_iterations_are_best(
-            d in 1usize..4, s in 0.3f64..3.0, q in 2u64..20, r in 2u64..60, ln_n in 5f64..14.0, transformer: bool,
+            d in 1usize..4, s in 0.3f64..3.0, q in 2u64..20, r in 2u64..60, ln_n in 1f64..14.0, transformer: bool,
             general_form: bool,
         ) {
             let problem = problem(d, s, transformer);
@@ -343,16 +382,16 @@ mod tests {
             let form = if general_form { Form::General } else { Form::BudgetIteration };
             let (n, b) = (ln_n.exp().round(), shape.count as f64);
             let best = best(&problem, form, shape, b, n);
-            for other in 1..10_000 {
-                let terms = at(&problem, form, shape, b, n, f64::from(other));
-                if terms.estimation < LogNumber::ONE && applies(&problem, form, shape, f64::from(other)) {
-                    let best = best.unwrap();
+            let larger = (14..60).map(|power| (1u64 << power) as f64);
+            for other in (1..10_000).map(f64::from).chain(larger) {
+                if applies(&problem, form, shape, other) {
+                    let terms = at(&problem, form, shape, b, n, other);
                     prop_assert!(best.total.ln() <= terms.total.ln() + 1e-12, "T = {}, T = {}", best.t, other);
+                    prop_assert!(best.t.is_finite() || best.total < terms.total || other > 1e15);
                 }
             }
-            if let Some(best) = best {
-                prop_assert!(applies(&problem, form, shape, best.t) && best.estimation < LogNumber::ONE);
-            }
+            prop_assert!(best.t.is_infinite() || applies(&problem, form, shape, best.t));
+            prop_assert!(general_form || best.t.is_finite());
         }
 
         /// Below the floor from the named size on, above it just before.
@@ -370,6 +409,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// By hand, at d = 2, s = 1 (a = 1) and the shape q = 6, r = 7 under B = 128: at n = 3162 T = 2 gives 1.334, T = 170 gives
+    /// 1.007, and with larger T the bound falls towards 1 + 1/n; at n = 10^6 it is smallest at a T of its own.
+    #[test]
+    fn small_samples_have_no_best_iterations() {
+        let problem = problem(2, 1.0, false);
+        let shape = problem.shape(6, 7).unwrap();
+        let at = |n: f64, t: f64| {
+            at(&problem, Form::General, shape, 128.0, n, t)
+                .total
+                .value()
+        };
+        assert!((at(3162.0, 2.0) - 1.334).abs() < 1e-3 && (at(3162.0, 170.0) - 1.007).abs() < 1e-3);
+        for n in [100.0, 3162.0] {
+            let best = best(&problem, Form::General, shape, 128.0, n);
+            assert!(best.t.is_infinite() && (best.total.value() - 1.0 - 1.0 / n).abs() < 1e-12);
+        }
+        let best = best(&problem, Form::General, shape, 128.0, 1e6);
+        let brute = (1..5000)
+            .map(f64::from)
+            .min_by(|s, t| at(1e6, *s).total_cmp(&at(1e6, *t)));
+        assert_eq!(Some(best.t), brute);
     }
 
     #[test]

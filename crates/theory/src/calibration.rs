@@ -170,6 +170,28 @@ impl Calibration {
         }
     }
 
+    /// The constant `kappa_m` of `KL <= kappa_m d_m(f, g)^2`.
+    ///
+    /// # Formula
+    #[doc = loopfit_tex::tex!(r"
+        \kappa_{\mathrm G} = \frac{1}{2\sigma^2}; \quad
+        \kappa_{\mathrm{La}} = \frac{1}{2\tau^2}; \quad
+        \kappa_{\mathrm{Be}} = \frac18; \quad
+        \kappa_{\mathrm E} = C_{\mathrm E}; \quad
+        \kappa_{\mathrm{classes}} = C_{\mathrm{classes}}
+    ")]
+    /// Half the largest Fisher information, twice [`Calibration::upper`] where the laws are conditional on one number: Gaussian
+    /// exactly, Laplace because `w + e^-w - 1 <= w^2/2`, Bernoulli because the variance of a binary law is at most 1/4.
+    ///
+    /// # Reference
+    /// Section C.1; Lemma C.2, equation (S9).
+    pub fn information(self) -> LogNumber {
+        match self.model {
+            LikelihoodModel::Energy | LikelihoodModel::Multiclass(_) => self.upper(),
+            _ => LogNumber::new(2.0) * self.upper(),
+        }
+    }
+
     /// The constant of the one-sided bridge `rho_{1/2} <= C h^2`.
     ///
     /// # Formula

@@ -5,6 +5,7 @@ mod pair;
 
 use crate::integral::{BATCHES, Rule, jackknife};
 use crate::{Calibration, Check, Error, Integration, LikelihoodModel};
+use loopfit_likelihood::Gamma;
 use loopfit_numerics::log_number::LogNumber;
 use pair::{Pair, Sums, Values};
 
@@ -40,8 +41,10 @@ pub struct Distances {
     pub h2: Estimate,
     /// Kullback-Leibler divergence of the first law from the second.
     pub kl: Estimate,
-    /// `rho_{1/2}` of the first law and the second.
-    pub rho_half: LogEstimate,
+    /// The order of `rho`.
+    pub gamma: Gamma,
+    /// `rho_gamma` of the first law and the second.
+    pub rho: LogEstimate,
     /// `L2(mu)` distance of the functions, summed over classes.
     pub l2: Estimate,
     /// The same modulo constants; for classes modulo functions that are added to every logit.
@@ -58,7 +61,7 @@ impl Distances {
     #[doc = loopfit_tex::tex!(r"
         h^2=\int(\sqrt{p_f}-\sqrt{p_g})^2, \qquad
         \mathrm{KL}=\int p_f\log\frac{p_f}{p_g}, \qquad
-        \rho_{1/2}=2\int p_f\Bigl\{\Bigl(\frac{p_f}{p_g}\Bigr)^{1/2}-1\Bigr\}, \qquad
+        \rho_\gamma=\frac1\gamma\int p_f\Bigl\{\Bigl(\frac{p_f}{p_g}\Bigr)^\gamma-1\Bigr\}, \qquad
         d_{\mathrm c}^2=\inf_c\int(f-g-c)^2\,d\mu
     ")]
     /// Conditional models: the integral over the cube of the closed form at each `x`. Energy model: the points
@@ -71,13 +74,14 @@ impl Distances {
     /// If a function gives another number of values.
     pub fn between<E: From<Error>>(
         model: LikelihoodModel,
+        gamma: Gamma,
         integration: Integration,
         f: impl Fn(&[f64]) -> Result<Vec<f64>, E>,
         g: impl Fn(&[f64]) -> Result<Vec<f64>, E>,
     ) -> Result<Self, E> {
         let evaluate = |rule: Rule| -> Result<Pair, E> {
             let (f, g) = (f(&rule.points)?, g(&rule.points)?);
-            Ok(Pair::new(model, rule, integration.d(), f, g)?)
+            Ok(Pair::new(model, gamma, rule, integration.d(), f, g)?)
         };
         let (rule, coarser) = integration.rules();
         let pair = evaluate(rule)?;
@@ -85,8 +89,8 @@ impl Distances {
         let (answer, others) = match coarser {
             Some(rule) => {
                 let coarser = evaluate(rule)?;
-                let whole = coarser.sums(0..coarser.weights.len()).values();
-                (pair.sums(0..n).values(), vec![whole])
+                let whole = coarser.sums(0..coarser.weights.len()).values(gamma);
+                (pair.sums(0..n).values(gamma), vec![whole])
             }
             None => {
                 let size = n / BATCHES;
@@ -94,8 +98,8 @@ impl Distances {
                     .map(|b| pair.sums(b * size..(b + 1) * size))
                     .collect();
                 (
-                    Sums::all(batches.iter().copied()).values(),
-                    without_one(&batches, n)?,
+                    Sums::all(batches.iter().copied()).values(gamma),
+                    without_one(&batches, n, gamma)?,
                 )
             }
         };
@@ -116,7 +120,8 @@ impl Distances {
             integration,
             h2: estimate(&|v| v.h2),
             kl: estimate(&|v| v.kl),
-            rho_half: LogEstimate {
+            gamma,
+            rho: LogEstimate {
                 value: answer.rho,
                 error: unit * LogNumber::new(error(&|v| (v.rho / unit).value())),
             },
@@ -187,12 +192,12 @@ impl Distances {
             ),
             inequality("lower", ("c_m d_m^2", c * d2), ("h^2", h2)),
             inequality("upper", ("h^2", h2), ("C_m d_m^2", upper * d2)),
-            inequality(
-                "bridge",
-                ("rho_1/2", self.rho_half.value),
-                ("C_bridge h^2", bridge * h2),
-            ),
         ];
+        // The bridge is about this order alone.
+        if self.gamma == Gamma::HALF {
+            let large = ("C_bridge h^2", bridge * h2);
+            checks.push(inequality("bridge", ("rho_1/2", self.rho.value), large));
+        }
         if self.modulo() {
             checks.push(inequality("h2_kl", ("h^2", h2), ("KL", kl)));
             checks.push(inequality(
@@ -227,13 +232,13 @@ fn inequality(
 }
 
 /// The distances without each of the batches.
-fn without_one(batches: &[Sums], points: usize) -> Result<Vec<Values>, Error> {
+fn without_one(batches: &[Sums], points: usize, gamma: Gamma) -> Result<Vec<Values>, Error> {
     (0..batches.len())
         .map(|left_out| {
             let others = (0..batches.len()).filter(|b| *b != left_out);
             let sums = Sums::all(others.map(|b| batches[b]));
             if sums.p.min(sums.q) > f64::EPSILON {
-                Ok(sums.values())
+                Ok(sums.values(gamma))
             } else {
                 Err(Error::Concentrated(points))
             }

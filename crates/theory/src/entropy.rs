@@ -103,6 +103,17 @@ impl ParameterClass {
     }
 }
 
+/// The constant `K` with which a critical radius is that of Lemma C.5.
+///
+/// # Formula
+/// `e_n^2 = K P {log(en) + G} / n`: the smallest `K` at this `n` and class, where the lemma asks for a sufficiently large one.
+///
+/// # Reference
+/// Lemma C.5, with `G` of (10).
+pub fn resolution_constant(radius: f64, count: u64, g: f64, n: f64) -> f64 {
+    radius * radius * n / (count as f64 * (1.0 + log(n) + g))
+}
+
 /// What the sieve likelihood bound says about a class at a sample size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CriticalRadius {

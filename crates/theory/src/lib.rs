@@ -11,6 +11,7 @@
 //! - [`bound`]: the loop's risk bound term by term (Theorem 4.1), and where it meets the untied floor;
 //! - [`sensitivity`]: how much an output can change with the coefficients, all constants explicit (Lemma C.4);
 //! - [`entropy`]: covers, brackets, the critical radius, the union of untied shapes (Proposition 3.4);
+//! - [`fano`]: the minimax lower bound with every constant explicit (Theorem 4.2);
 //! - [`floor`]: the untied floor with every constant explicit (Theorem 2.6);
 //! - [`packing`]: what was verified of a packing of the Hölder class (Lemma C.3);
 //! - [`check`]: a hypothesis, whether it holds, and a sentence that says so.
@@ -25,6 +26,7 @@ pub mod constants;
 pub mod distance;
 pub mod entropy;
 mod error;
+pub mod fano;
 pub mod floor;
 pub mod integral;
 pub mod packing;

@@ -340,6 +340,10 @@ pub fn tolerance(tolerance: f64, n: f64) -> Check {
 }
 
 fn initialisation_from(problem: &Problem, r: f64, t: f64, more: impl FnOnce() -> String) -> Check {
+    if t.is_infinite() {
+        let words = "it holds as T grows".to_string();
+        return Check::new("initialisation condition", true, words);
+    }
     let need = initialisation_need(problem, r, t);
     let holds = t >= need;
     let power = match problem.h_0() {

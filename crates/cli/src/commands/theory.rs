@@ -3,6 +3,7 @@
 mod bound;
 mod distance;
 mod entropy;
+mod holder;
 mod packing;
 mod rate;
 mod schedule;
@@ -37,6 +38,8 @@ enum Command {
     Bound(bound::Arguments),
     /// How large the classes are: sensitivity, covers, brackets, the critical radius, untied networks.
     Entropy(entropy::Arguments),
+    /// Look for the smallest Hölder class that a formula, a simulation or a model can be in.
+    Holder(holder::Arguments),
     /// Build the packing of a Hölder class and verify it.
     Packing(packing::Arguments),
     /// Distances between the laws of two functions, and the constants of the metric equivalence checked on them.
@@ -49,6 +52,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Command::Schedule(a) => schedule::run(a, global),
         Command::Bound(a) => bound::run(a, global),
         Command::Entropy(a) => entropy::run(a, global),
+        Command::Holder(a) => holder::run(a, global),
         Command::Packing(a) => packing::run(a, global),
         Command::Distance(a) => distance::run(a, global),
     }

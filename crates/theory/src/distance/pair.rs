@@ -5,7 +5,7 @@ use crate::integral::Rule;
 use crate::{Error, LikelihoodModel};
 use loopfit_likelihood::distance::{log_masses, log_rho};
 use loopfit_likelihood::{Bernoulli, Distance, Gamma, ScalarLikelihood};
-use loopfit_numerics::libm::{exp, log, log1p, sqrt};
+use loopfit_numerics::libm::{exp, expm1, log, log1p, sqrt};
 use loopfit_numerics::log_number::LogNumber;
 use loopfit_numerics::sum::{mean, sum};
 use std::ops::Range;
@@ -13,6 +13,8 @@ use std::ops::Range;
 /// Two functions on the points of a rule.
 pub(super) struct Pair {
     model: LikelihoodModel,
+    /// The order of `rho`.
+    gamma: Gamma,
     outputs: usize,
     pub(super) weights: Vec<f64>,
     f: Vec<f64>,
@@ -28,6 +30,7 @@ pub(super) struct Pair {
 impl Pair {
     pub(super) fn new(
         model: LikelihoodModel,
+        gamma: Gamma,
         rule: Rule,
         d: usize,
         f: Vec<f64>,
@@ -78,6 +81,7 @@ impl Pair {
         };
         Ok(Self {
             model,
+            gamma,
             outputs,
             weights,
             f,
@@ -118,7 +122,7 @@ impl Pair {
                 q: mass(q),
                 h2: Distance::HellingerSquared.of_log_masses(p, q),
                 kl: Distance::Kl.of_log_masses(p, q),
-                rho: log_rho(Gamma::HALF, p, q),
+                rho: log_rho(self.gamma, p, q),
                 ..of_functions
             };
         };
@@ -159,15 +163,15 @@ impl Pair {
     /// The distances of the conditional laws at one point; none of an energy model, which is one law over all points.
     fn at(&self, i: usize) -> Option<Pointwise> {
         Some(match self.model {
-            LikelihoodModel::Gaussian(l) => scalar(l, self.f[i], self.g[i]),
-            LikelihoodModel::Laplace(l) => scalar(l, self.f[i], self.g[i]),
-            LikelihoodModel::Bernoulli => scalar(Bernoulli, self.f[i], self.g[i]),
+            LikelihoodModel::Gaussian(l) => scalar(l, self.gamma, self.f[i], self.g[i]),
+            LikelihoodModel::Laplace(l) => scalar(l, self.gamma, self.f[i], self.g[i]),
+            LikelihoodModel::Bernoulli => scalar(Bernoulli, self.gamma, self.f[i], self.g[i]),
             LikelihoodModel::Multiclass(l) => {
                 let (f, g) = (self.row(&self.f, i), self.row(&self.g, i));
                 Pointwise {
                     h2: l.hellinger_squared(f, g),
                     kl: l.kl(f, g),
-                    rho: l.log_rho(Gamma::HALF, f, g),
+                    rho: l.log_rho(self.gamma, f, g),
                 }
             }
             LikelihoodModel::Energy => return None,
@@ -182,11 +186,11 @@ struct Pointwise {
     rho: LogNumber,
 }
 
-fn scalar(l: impl ScalarLikelihood, f: f64, g: f64) -> Pointwise {
+fn scalar(l: impl ScalarLikelihood, gamma: Gamma, f: f64, g: f64) -> Pointwise {
     Pointwise {
         h2: l.hellinger_squared(f, g),
         kl: l.kl(f, g),
-        rho: l.log_rho(Gamma::HALF, f, g),
+        rho: l.log_rho(gamma, f, g),
     }
 }
 
@@ -259,21 +263,32 @@ impl Sums {
         \mathrm{KL}=\frac1P\sum\Bigl(p\log\frac pq+q-p\Bigr)-\{r-\log(1+r)\},
     ")]
     #[doc = loopfit_tex::tex!(r"
-        \rho_{1/2}=\frac{\sqrt{1+r}}{P}\sum\Bigl[2p\Bigl\{\Bigl(\frac pq\Bigr)^{1/2}-1\Bigr\}+q-p\Bigr]
-          -2\Bigl\{1-\sqrt{1+r}\,\bigl(1-\tfrac r2\bigr)\Bigr\}
+        \rho_\gamma=\frac{(1+r)^\gamma}{P}\sum\Bigl[\frac p\gamma\Bigl\{\Bigl(\frac pq\Bigr)^\gamma-1\Bigr\}+q-p\Bigr]
+          -\frac1\gamma\Bigl\{1-(1+r)^\gamma(1-\gamma r)\Bigr\}
     ")]
-    pub(super) fn values(self) -> Values {
+    pub(super) fn values(self, gamma: Gamma) -> Values {
         let Self { p, q, weight, .. } = self;
         let gap = sqrt(p) - sqrt(q);
         let r = (q - p) / p;
-        let root = sqrt(1.0 + r);
-        // 2 {1 - s (1 - r/2)} with s = sqrt(1 + r), where s may be close to one.
-        let excess = (root - 1.0) * (root - 1.0) * (root + 2.0);
+        let gamma_r = gamma.value() * r;
+        let power = match gamma == Gamma::HALF {
+            true => sqrt(1.0 + r),
+            false => exp(gamma.value() * log1p(r)),
+        };
+        let excess = if gamma == Gamma::HALF {
+            // 2 {1 - s (1 - r/2)} with s = sqrt(1 + r), where s may be close to one.
+            (power - 1.0) * (power - 1.0) * (power + 2.0)
+        } else if gamma_r < 1.0 {
+            -expm1(gamma.value() * log1p(r) + log1p(-gamma_r)) / gamma.value()
+        } else {
+            (1.0 - power * (1.0 - gamma_r)) / gamma.value()
+        };
         let centre = self.mean / weight;
         Values {
             h2: ((self.h2 - gap * gap) / sqrt(p * q)).max(0.0),
             kl: (self.kl / p - (r - log1p(r))).max(0.0),
-            rho: (self.rho * LogNumber::new(root / p)).saturating_sub(LogNumber::new(excess)),
+            rho: (self.rho * LogNumber::new(power / p))
+                .saturating_sub(LogNumber::new(excess.max(0.0))),
             l2: sqrt(self.square / weight),
             l2_centred: sqrt((self.centred / weight - centre * centre).max(0.0)),
         }

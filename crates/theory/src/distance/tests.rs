@@ -32,11 +32,22 @@ fn between(
     f: impl Fn(&[f64], usize) -> f64,
     g: impl Fn(&[f64], usize) -> f64,
 ) -> Result<Distances, Error> {
+    between_at(Gamma::HALF, model, integration, f, g)
+}
+
+/// The same with `rho` of an order.
+fn between_at(
+    gamma: Gamma,
+    model: LikelihoodModel,
+    integration: Integration,
+    f: impl Fn(&[f64], usize) -> f64,
+    g: impl Fn(&[f64], usize) -> f64,
+) -> Result<Distances, Error> {
     let rows = |f: &dyn Fn(&[f64], usize) -> f64, points: &[f64]| {
         let values = |x: &[f64]| (0..outputs(model)).map(|c| f(x, c)).collect::<Vec<_>>();
         Ok(points.chunks(integration.d()).flat_map(values).collect())
     };
-    Distances::between(model, integration, |p| rows(&f, p), |p| rows(&g, p))
+    Distances::between(model, gamma, integration, |p| rows(&f, p), |p| rows(&g, p))
 }
 
 fn quadrature(d: usize, points: usize) -> Integration {
@@ -166,7 +177,16 @@ fn closed_forms_are_the_double_integrals() {
         close(got.h2.value, integral(&hellinger), "h2");
         close(got.kl.value, integral(&|p, q| p.exp() * (p - q)), "KL");
         let power = integral(&|p, q| (1.5 * p - 0.5 * q).exp());
-        close(got.rho_half.value.value(), 2.0 * (power - 1.0), "rho");
+        close(got.rho.value.value(), 2.0 * (power - 1.0), "rho");
+        let quarter = Gamma::new(0.25).unwrap();
+        let rule = quadrature(1, 4096);
+        let other = between_at(quarter, *model, rule, |x, c| f(x[0], c), |x, c| g(x[0], c));
+        let power = integral(&|p, q| (1.25 * p - 0.25 * q).exp());
+        close(
+            other.unwrap().rho.value.value(),
+            4.0 * (power - 1.0),
+            "rho of order 1/4",
+        );
         let square = over_x(&|x| {
             (0..outputs(*model))
                 .map(|c| (f(x, c) - g(x, c)).powi(2))
@@ -202,7 +222,24 @@ fn linear_energies_have_closed_forms() {
         let inner: f64 = (0..d).map(|k| (b[k] - a[k]) * slope(a[k])).sum();
         close(got.kl.value, lb - la - inner, "KL");
         let power = log_z(&|k| 1.5 * a[k] - 0.5 * b[k], d) - 1.5 * la + 0.5 * lb;
-        close(got.rho_half.value.value(), 2.0 * power.exp_m1(), "rho");
+        close(got.rho.value.value(), 2.0 * power.exp_m1(), "rho");
+        for order in [0.2, 1.0] {
+            let gamma = Gamma::new(order).unwrap();
+            let rule = quadrature(d, 1 << 15);
+            let got = between_at(gamma, LikelihoodModel::Energy, rule, dot(a), dot(b)).unwrap();
+            let power = log_z(&|k| (1.0 + order) * a[k] - order * b[k], d);
+            let power = power - (1.0 + order) * la + order * lb;
+            close(
+                got.rho.value.value(),
+                power.exp_m1() / order,
+                "rho of another order",
+            );
+            assert!(
+                got.checks(&got.calibration(None).unwrap())
+                    .iter()
+                    .all(|c| c.name != "bridge")
+            );
+        }
         // Var of sum_k (a_k - b_k) x_k, and its mean.
         let variance: f64 = (0..d).map(|k| (a[k] - b[k]).powi(2) / 12.0).sum();
         let mean: f64 = (0..d).map(|k| (a[k] - b[k]) / 2.0).sum();
@@ -238,8 +275,8 @@ fn intervals_cover_the_quadrature() {
         let draws = (0..100).map(|seed| between(model, monte_carlo(2, 1024, seed), f, g).unwrap());
         let draws: Vec<Distances> = draws.collect();
         let rho = |d: &Distances| Estimate {
-            value: d.rho_half.value.value(),
-            error: d.rho_half.error.value(),
+            value: d.rho.value.value(),
+            error: d.rho.error.value(),
         };
         let parts: [fn(&Distances) -> Estimate; 5] =
             [|d| d.h2, |d| d.kl, |d| d.l2, |d| d.l2_centred, rho];
@@ -260,26 +297,22 @@ fn parts_are_laws_of_their_own() {
             .collect()
     };
     let (f, g) = (values(1), values(2));
-    let pair = |n: usize| {
-        let (rule, _) = monte_carlo(1, n, 0).rules();
-        Pair::new(
-            LikelihoodModel::Energy,
-            rule,
-            1,
-            f[..n].to_vec(),
-            g[..n].to_vec(),
-        )
-        .unwrap()
-    };
-    let (part, whole) = (
-        pair(640).sums(0..320).values(),
-        pair(320).sums(0..320).values(),
-    );
-    close(part.h2, whole.h2, "h2");
-    close(part.kl, whole.kl, "KL");
-    close(part.rho.value(), whole.rho.value(), "rho");
-    close(part.l2, whole.l2, "L2");
-    close(part.l2_centred, whole.l2_centred, "centred");
+    for gamma in [0.5, 0.3, 1.0].map(|gamma| Gamma::new(gamma).unwrap()) {
+        let pair = |n: usize| {
+            let (rule, _) = monte_carlo(1, n, 0).rules();
+            let (f, g) = (f[..n].to_vec(), g[..n].to_vec());
+            Pair::new(LikelihoodModel::Energy, gamma, rule, 1, f, g).unwrap()
+        };
+        let (part, whole) = (
+            pair(640).sums(0..320).values(gamma),
+            pair(320).sums(0..320).values(gamma),
+        );
+        close(part.h2, whole.h2, "h2");
+        close(part.kl, whole.kl, "KL");
+        close(part.rho.value(), whole.rho.value(), "rho");
+        close(part.l2, whole.l2, "L2");
+        close(part.l2_centred, whole.l2_centred, "centred");
+    }
 }
 
 #[test]
@@ -292,8 +325,8 @@ fn nothing_overflows() {
     ] {
         let f = |x: &[f64], _: usize| h * (1.0 - 2.0 * x[0]);
         let got = between(model, quadrature(1, 256), f, |x, c| -f(x, c)).unwrap();
-        assert!(got.rho_half.value.value().is_infinite() && got.rho_half.value.ln().is_finite());
-        assert!(got.rho_half.error.ln().is_finite() && got.kl.value.is_finite());
+        assert!(got.rho.value.value().is_infinite() && got.rho.value.ln().is_finite());
+        assert!(got.rho.error.ln().is_finite() && got.kl.value.is_finite());
         let checks = got.checks(&got.calibration(None).unwrap());
         assert!(checks.iter().all(|c| c.holds), "{checks:?}");
         assert!(
@@ -304,7 +337,7 @@ fn nothing_overflows() {
     }
     // 2 e^{3 D^2 / (8 sigma^2)} with D = 2 everywhere.
     let got = between(sharp, monte_carlo(5, 64, 0), |_, _| 1.0, |_, _| -1.0).unwrap();
-    assert!((got.rho_half.value.ln() / (1.5e6 + 2f64.ln()) - 1.0).abs() < 1e-14);
+    assert!((got.rho.value.ln() / (1.5e6 + 2f64.ln()) - 1.0).abs() < 1e-14);
     assert_eq!(
         got.h2,
         Estimate {
@@ -313,8 +346,8 @@ fn nothing_overflows() {
         }
     );
     let same = between(sharp, monte_carlo(5, 64, 0), |_, _| 0.0, |_, _| 0.0).unwrap();
-    assert_eq!(same.rho_half.value, LogNumber::ZERO);
-    assert_eq!(same.rho_half.error, LogNumber::ZERO);
+    assert_eq!(same.rho.value, LogNumber::ZERO);
+    assert_eq!(same.rho.error, LogNumber::ZERO);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::str::FromStr;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 1\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 2 --budget 128 --iterations best\n  loopfit theory bound --dim 2 --smoothness 1 --budget 1e6 --over n --from 1e3 --to 1e18 --plot bound.svg\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --over B --from 1e3 --to 1e9\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --budget 1e6 --over T --form budget-iteration --json\n\nHypotheses that fail are said and are no error: the exit code is 0."
+    after_help = "Examples:\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 1\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 2 --budget 128 --iterations best\n  loopfit theory bound --dim 2 --smoothness 1 --budget 1e6 --over n --from 1e3 --to 1e18 --plot bound.svg\n  loopfit theory bound --dim 2 --smoothness 1 --over n --gamma 0.1 --below-thresholds --set C_B=64\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --over B --from 1e3 --to 1e9\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --budget 1e6 --over T --form budget-iteration --json\n\nHypotheses that fail are said and are no error: the exit code is 0."
 )]
 pub(crate) struct Arguments {
     /// The sample size; not needed with --over n.
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     problem: ProblemArguments,
     #[command(flatten)]
     shape: ShapeArguments,
-    /// Iterations T: a number, `schedule` for T_n of Theorem 4.4, or `best` for those that minimise the bound.
+    /// Iterations T: a number, `schedule` for T_n of Theorem 4.4, or `best` for those that minimise the bound, if there are any.
     /// `schedule` by default.
     #[arg(long, value_name = "T")]
     iterations: Option<IterationsName>,
@@ -76,7 +76,7 @@ const FORMS: [(Form, &str, &str); 2] = [
 ];
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    let (problem, thresholds) = a.problem.get(&Constant::OF_BOUNDS)?;
+    let (problem, thresholds) = a.problem.get(&a.sweep.used())?;
     if let Some(over) = a.sweep.over {
         return sweep::run(a, over, &problem, &thresholds, global);
     }
@@ -105,7 +105,7 @@ struct Answer<'a> {
     b: u64,
     n: f64,
     /// Of each form: the iterations taken with their terms, and the best ones.
-    forms: [(Terms, Option<Terms>); 2],
+    forms: [(Terms, Terms); 2],
     floor: LogNumber,
     crossings: [Option<LogNumber>; 2],
     checks: Vec<Check>,
@@ -127,12 +127,9 @@ impl<'a> Answer<'a> {
             Form::BudgetIteration => bound::budget_iteration(problem, budget, n, t),
         };
         let forms = FORMS.map(|(form, ..)| {
-            let best = bound::best(problem, form, shape, budget, n).map(|best| at(form, best.t));
-            let t = match (a.iterations(), best) {
-                (Iterations::Best, Some(best)) => best.t,
-                (other, _) => bound::with(problem, form, shape, budget, n, other).t,
-            };
-            (at(form, t), best)
+            let taken = |iterations| bound::with(problem, form, shape, budget, n, iterations).t;
+            let best = at(form, taken(Iterations::Best));
+            (at(form, taken(a.iterations())), best)
         });
         let r = shape.r as f64;
         let checks = vec![
@@ -166,13 +163,15 @@ impl<'a> Answer<'a> {
             object.insert(key.into(), value);
         }
         let t = self.forms[0].0.t;
-        let g = bound::sensitivity_exponent(self.problem, self.shape, t);
+        let g = t
+            .is_finite()
+            .then(|| bound::sensitivity_exponent(self.problem, self.shape, t));
         object.insert("G".into(), json!(g));
         for ((form, crossing), (_, key, _)) in self.forms.iter().zip(&self.crossings).zip(FORMS) {
             let (terms, best) = form;
             let mut part = terms_json(terms);
             insert_log(&mut part, "ratio", terms.total / self.floor);
-            part.insert("best".into(), best_json(best));
+            part.insert("best".into(), Value::Object(terms_json(best)));
             if let Some(n) = crossing {
                 insert_log(&mut part, "n_cross", *n);
             } else {
@@ -221,11 +220,12 @@ impl<'a> Answer<'a> {
             ),
             (
                 "G",
-                digits(bound::sensitivity_exponent(
-                    self.problem,
-                    self.shape,
-                    self.forms[0].0.t,
-                )),
+                match self.forms[0].0.t {
+                    t if t.is_finite() => {
+                        digits(bound::sensitivity_exponent(self.problem, self.shape, t))
+                    }
+                    _ => number::ABSENT.to_string(),
+                },
                 "exponent of sensitivity at T (10)",
             ),
             (
@@ -252,8 +252,7 @@ impl<'a> Answer<'a> {
         let aligned = |(i, name)| (name, if i == 0 { Align::Left } else { Align::Right });
         let mut table = Table::new(header.into_iter().enumerate().map(aligned));
         for (form, (_, _, name)) in self.forms.iter().zip(FORMS) {
-            let rows = std::iter::once((form.0, "")).chain(form.1.map(|best| (best, ", best T")));
-            for (terms, which) in rows {
+            for (terms, which) in [(form.0, ""), (form.1, ", best T")] {
                 table.push([
                     format!("{name}{which}"),
                     iterations(terms.t),
@@ -276,8 +275,10 @@ impl<'a> Answer<'a> {
                 "At T_n, with epsilon_n = 1/n, the {name} bound lies below the untied floor {words}."
             ));
         }
-        if self.forms.iter().all(|form| form.1.is_none()) {
-            sheet.note("At this n and shape the estimation term is above one for every T: the bounds say nothing yet.");
+        for (form, (_, _, name)) in self.forms.iter().zip(FORMS) {
+            if let Some(sentence) = says_nothing(&form.1, name) {
+                sheet.note(&sentence);
+            }
         }
         sheet.checks(&self.checks);
         sheet.constants(self.problem.constants(), &Constant::OF_BOUNDS);
@@ -285,23 +286,38 @@ impl<'a> Answer<'a> {
     }
 }
 
+/// Why the smallest value of a bound is none that one could use, if so.
+fn says_nothing(best: &Terms, name: &str) -> Option<String> {
+    if best.t.is_infinite() {
+        Some(format!(
+            "No T minimises the {name} bound at this n and shape: it falls towards {} as T grows, since its estimation term is cut off at one, and says nothing yet.",
+            log_digits(best.total)
+        ))
+    } else if best.total >= LogNumber::new(2.0) {
+        Some(format!(
+            "The smallest {name} bound is {} at this n and shape, and no squared Hellinger distance is above 2: it says nothing yet.",
+            log_digits(best.total)
+        ))
+    } else {
+        None
+    }
+}
+
 /// Iterations as a person would write them.
 fn iterations(t: f64) -> String {
-    if t < 1e9 {
+    if t.is_infinite() {
+        "none".to_string()
+    } else if t < 1e9 {
         number::integer(t as u64)
     } else {
         number::of_log(t.ln(), 4)
     }
 }
 
-fn best_json(best: &Option<Terms>) -> Value {
-    best.as_ref()
-        .map_or(Value::Null, |terms| Value::Object(terms_json(terms)))
-}
-
 fn terms_json(terms: &Terms) -> Map<String, Value> {
     let mut object = Map::new();
-    object.insert("T".into(), json!(terms.t as u64));
+    let t = terms.t.is_finite().then_some(terms.t as u64);
+    object.insert("T".into(), json!(t));
     insert_log(&mut object, "approximation", terms.approximation);
     insert_log(&mut object, "initialisation", terms.initialisation);
     insert_log(&mut object, "estimation", terms.estimation);

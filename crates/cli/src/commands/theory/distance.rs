@@ -1,6 +1,6 @@
 //! `loopfit theory distance`.
 
-mod function;
+pub(super) mod function;
 
 use super::{Sheet, as_usage, checks_json, digits};
 use crate::commands::on_threads;
@@ -10,6 +10,7 @@ use crate::{Global, output};
 use anyhow::Result;
 use clap::ValueEnum;
 use function::{Domain, Function, FunctionName, Interval};
+use loopfit_likelihood::Gamma;
 use loopfit_numerics::log_number::LogNumber;
 use loopfit_report::{Align, Table, number};
 use loopfit_theory::{
@@ -20,7 +21,7 @@ use serde_json::{Map, Value, json};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit theory distance --likelihood gaussian bumps.safetensors sim:bumps\n  loopfit theory distance --likelihood gaussian sim:bumps sim:bumps@1 --json\n  loopfit theory distance --likelihood energy four-modes.safetensors sim:four-modes --bound 4\n  loopfit theory distance --likelihood laplace --tau 0.1 sim:friedman1 model.safetensors --points 1000000"
+    after_help = "Examples:\n  loopfit theory distance --likelihood gaussian bumps.safetensors sim:bumps\n  loopfit theory distance --likelihood gaussian sim:bumps sim:bumps@1 --gamma 0.25 --json\n  loopfit theory distance --likelihood energy four-modes.safetensors sim:four-modes --bound 4\n  loopfit theory distance --likelihood laplace --tau 0.1 sim:friedman1 model.safetensors --points 1000000"
 )]
 pub(crate) struct Arguments {
     /// What the functions stand for: means, medians, logits or log densities.
@@ -41,6 +42,14 @@ pub(crate) struct Arguments {
     /// Bound H of both functions; the largest absolute value at the points by default.
     #[arg(long, value_name = "H", allow_negative_numbers = true)]
     bound: Option<f64>,
+    /// Order of rho, above 0 and at most 1; the inequality of the bridge is about 0.5, the default.
+    #[arg(
+        long,
+        value_name = "G",
+        allow_negative_numbers = true,
+        default_value_t = 0.5
+    )]
+    gamma: f64,
     /// How integrals are computed; quadrature up to three inputs and monte-carlo above by default.
     #[arg(long)]
     method: Option<MethodName>,
@@ -86,9 +95,11 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let domain = function::domain(a.likelihood, &first, &second)?;
     let model = a.model(&first, &second)?;
     let integration = a.integration(first.d()).map_err(as_usage)?;
+    let gamma = Gamma::new(a.gamma).map_err(|error| usage(error.to_string()))?;
     let distances = on_threads(global, || {
         Distances::between(
             model,
+            gamma,
             integration,
             |points| first.index(points, &domain),
             |points| second.index(points, &domain),
@@ -212,7 +223,11 @@ impl Arguments {
             ("meaning", Align::Left),
         ]);
         let plain = |e: Estimate| [digits(e.value), digits(e.error)];
-        let LogEstimate { value, error } = distances.rho_half;
+        let LogEstimate { value, error } = distances.rho;
+        let rho = match distances.gamma == Gamma::HALF {
+            true => "rho_1/2".to_string(),
+            false => format!("rho_{}", number::shortest(self.gamma)),
+        };
         for (symbol, [value, error], meaning) in [
             (
                 "h^2",
@@ -225,7 +240,7 @@ impl Arguments {
                 "Kullback-Leibler divergence of B from A",
             ),
             (
-                "rho_1/2",
+                rho.as_str(),
                 [log_digits(value), log_digits(error)],
                 "one-sided likelihood quantity",
             ),
@@ -288,8 +303,8 @@ impl Arguments {
         let plain = |e: Estimate| json!({ "value": e.value, "error": e.error });
         let integration = distances.integration;
         let mut rho = Map::new();
-        put(&mut rho, "value", distances.rho_half.value);
-        put(&mut rho, "error", distances.rho_half.error);
+        put(&mut rho, "value", distances.rho.value);
+        put(&mut rho, "error", distances.rho.error);
         let mut all = Map::new();
         let mut set = |key: &str, value: Value| all.insert(key.to_string(), value);
         set("A", json!(self.first.text()));
@@ -307,7 +322,9 @@ impl Arguments {
         set("H", json!(calibration.bound()));
         set("h2", plain(distances.h2));
         set("KL", plain(distances.kl));
-        set("rho_half", Value::Object(rho));
+        let half = distances.gamma == Gamma::HALF;
+        set(if half { "rho_half" } else { "rho" }, Value::Object(rho));
+        set("gamma", json!(self.gamma));
         set("L2", plain(distances.l2));
         set("L2_centred", plain(distances.l2_centred));
         let method = match integration.method() {

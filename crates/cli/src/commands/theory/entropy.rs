@@ -16,14 +16,17 @@ use loopfit_model::reference::LAYER_NORM_STABILISER;
 use loopfit_numerics::log_number::LogNumber;
 use loopfit_report::{Align, Table, number};
 use loopfit_theory::bound::sensitivity_exponent;
-use loopfit_theory::entropy::{CriticalRadius, LARGEST_UNION, ParameterClass, UntiedUnion};
+use loopfit_theory::entropy::{
+    CriticalRadius, LARGEST_UNION, ParameterClass, UntiedUnion, resolution_constant,
+};
+use loopfit_theory::fano::{Fano, fano};
 use loopfit_theory::floor::{Floor, explicit_floor};
 use loopfit_theory::{Calibration, Constant, LikelihoodModel, LoopShape, Problem, Sensitivity};
 use serde_json::{Map, Value, json};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit theory entropy --dim 2 --budget 128 --iterations 16\n  loopfit theory entropy --dim 2 --q 4 --r 12 --iterations 16 --arch transformer --n 4096\n  loopfit theory entropy --dim 1 --budget 64 --iterations 8 --bound 3 --smoothness 1 --json"
+    after_help = "Examples:\n  loopfit theory entropy --dim 2 --budget 128 --iterations 16\n  loopfit theory entropy --dim 2 --q 4 --r 12 --iterations 16 --arch transformer --n 4096\n  loopfit theory entropy --dim 1 --budget 64 --iterations 8 --bound 3 --smoothness 1 --n 1e6 --json"
 )]
 pub(crate) struct Arguments {
     /// Number of inputs d.
@@ -93,7 +96,8 @@ pub(crate) struct Arguments {
     /// Sample size, for the critical radius.
     #[arg(long, value_name = "N", value_parser = whole)]
     n: Option<u64>,
-    /// Smoothness s of the target, for the untied floor with explicit constants; needs --budget.
+    /// Smoothness s of the target, for the untied floor and, with --n, the minimax floor, both with explicit constants; needs
+    /// --budget.
     #[arg(
         long,
         value_name = "s",
@@ -202,6 +206,10 @@ struct Laws {
     radius: Option<CriticalRadius>,
     untied_covering: Option<f64>,
     floor: Option<Floor>,
+    /// Where there are a sample size and a smoothness.
+    fano: Option<Fano>,
+    /// `K` of Lemma C.5, where there is a critical radius.
+    k: Option<f64>,
 }
 
 impl<'a> Answer<'a> {
@@ -232,20 +240,33 @@ impl<'a> Answer<'a> {
                     .covering(LogNumber::new(calibration.cover_radius(a.epsilon)))
                     .0
             };
+            let target = HolderClass::new(problem.smoothness(), a.bound).map_err(in_usage)?;
             let floor = match (&union, a.smoothness) {
                 (Some(union), Some(_)) => {
-                    let target =
-                        HolderClass::new(problem.smoothness(), a.bound).map_err(in_usage)?;
                     Some(explicit_floor(union, calibration, target).map_err(as_usage)?)
+                }
+                _ => None,
+            };
+            let fano = match (a.n, a.smoothness) {
+                (Some(n), Some(_)) => Some(fano(calibration, target, n as f64).map_err(as_usage)?),
+                _ => None,
+            };
+            let radius = a.n.map(radius);
+            let k = match (radius, a.n) {
+                (Some(CriticalRadius::Radius(e)), Some(n)) => {
+                    let g = sensitivity_exponent(problem, shape, t);
+                    Some(resolution_constant(e, shape.count, g, n as f64))
                 }
                 _ => None,
             };
             laws.push(Laws {
                 name,
                 bracketing: class.bracketing(calibration, a.epsilon),
-                radius: a.n.map(radius),
+                radius,
                 untied_covering: union.as_ref().map(cover),
                 floor,
+                fano,
+                k,
             });
         }
         Ok(Self {
@@ -377,6 +398,17 @@ impl<'a> Answer<'a> {
                 log_digits(order)
             ));
         }
+        if a.n.is_some() {
+            sheet.note(
+                "K: e_n^2 = K P {log(en) + G} / n, the smallest constant of Lemma C.5 at this n.",
+            );
+        }
+        if let (Some(n), Some(_)) = (a.n, a.smoothness) {
+            sheet.note(&format!(
+                "Minimax floor: no estimator of any kind has a smaller worst-case squared Hellinger risk at n = {}, by Fano's inequality on the packing of Lemma C.3, all constants explicit (Theorem 4.2).",
+                number::integer(n)
+            ));
+        }
         sheet.constants(self.problem.constants(), &a.used());
         sheet
     }
@@ -385,8 +417,14 @@ impl<'a> Answer<'a> {
     fn laws_table(&self, a: &Arguments) -> (String, Table) {
         let mut header = vec![("likelihood", Align::Left), ("brackets H", Align::Right)];
         header.extend(a.n.map(|_| ("critical radius e_n", Align::Right)));
+        header.extend(a.n.map(|_| ("K", Align::Right)));
         header.extend(self.untied.map(|_| ("untied cover log N", Align::Right)));
         header.extend(a.smoothness.map(|_| ("untied floor", Align::Right)));
+        header.extend(
+            a.smoothness
+                .and(a.n)
+                .map(|_| ("minimax floor", Align::Right)),
+        );
         let mut table = Table::new(header);
         for laws in &self.laws {
             let mut cells = vec![laws.name.to_string(), digits(laws.bracketing)];
@@ -396,8 +434,12 @@ impl<'a> Answer<'a> {
                     format!("none below n = {}", log_digits(needed))
                 }
             }));
+            if a.n.is_some() {
+                cells.push(laws.k.map_or(number::ABSENT.to_string(), digits));
+            }
             cells.extend(laws.untied_covering.map(digits));
             cells.extend(laws.floor.map(|floor| log_digits(floor.risk())));
+            cells.extend(laws.fano.map(|fano| log_digits(fano.risk)));
             table.push(cells);
         }
         let caption = format!(
@@ -427,6 +469,14 @@ impl Laws {
         }
         if let Some(covering) = self.untied_covering {
             object.insert("untied_covering".into(), json!(covering));
+        }
+        if self.radius.is_some() {
+            object.insert("K".into(), json!(self.k));
+        }
+        if let Some(fano) = &self.fano {
+            insert_log(&mut object, "minimax_floor", fano.risk);
+            insert_log(&mut object, "minimax_constant", fano.constant);
+            insert_log(&mut object, "minimax_delta", fano.delta);
         }
         if let Some(floor) = &self.floor {
             insert_log(&mut object, "untied_floor", floor.risk());

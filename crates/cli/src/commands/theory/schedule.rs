@@ -9,7 +9,7 @@ use crate::{Global, output};
 use anyhow::Result;
 use loopfit_numerics::log_number::LogNumber;
 use loopfit_report::number;
-use loopfit_theory::bound::{self, Terms};
+use loopfit_theory::bound::{self, Form, Terms};
 use loopfit_theory::{Check, Constant, FixedBudget, GrowingBudget, Problem, Start, Thresholds};
 use serde_json::{Map, Value, json};
 
@@ -94,6 +94,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         ),
     ];
     sheet.values(answer.values.into_iter().chain(more));
+    sheet.note(&answer.note);
     sheet.checks(&answer.checks);
     sheet.constants(problem.constants(), &used);
     sheet.print()?;
@@ -108,14 +109,41 @@ struct Answer {
     object: Map<String, Value>,
     terms: Terms,
     floor: LogNumber,
+    /// What the ratio says.
+    note: String,
+}
+
+/// What the bound says against the untied floor at this sample size, and at larger ones.
+fn compared(terms: &Terms, floor: LogNumber, later: &str) -> String {
+    if terms.total <= floor {
+        "At this n the bound of the loop lies below what untied networks can reach.".to_string()
+    } else {
+        format!("At this n the bound of the loop is still above the untied floor: {later}.")
+    }
 }
 
 fn fixed(a: &Arguments, problem: &Problem, thresholds: &Thresholds) -> Result<Answer> {
     let (shape, budget) = a.shape.get(problem, thresholds)?;
     let n = a.n as f64;
     let schedule = FixedBudget::new(problem, thresholds, shape, n).map_err(as_usage)?;
+    let terms = bound::general(problem, shape, n, schedule.t, 1.0 / n);
+    let floor = problem
+        .rates()
+        .untied_floor(budget as f64, problem.constants());
+    let crossing = bound::crossing(problem, Form::General, shape, budget as f64);
+    let later = match crossing {
+        Some(n) => format!(
+            "it falls with n and the floor does not, and from n = {} on it lies below",
+            log_digits(n)
+        ),
+        None => "it does not come below at any n up to 10^299".to_string(),
+    };
     let mut object = problem_json(problem, &a.problem.arch);
     object.insert("theorem".into(), json!("4.4"));
+    match crossing {
+        Some(n) => insert_log(&mut object, "n_cross", n),
+        None => drop(object.insert("n_cross".into(), Value::Null)),
+    }
     object.insert("T_n".into(), json!(schedule.t as u64));
     object.insert("q".into(), json!(shape.q));
     object.insert("r".into(), json!(shape.r));
@@ -142,10 +170,9 @@ fn fixed(a: &Arguments, problem: &Problem, thresholds: &Thresholds) -> Result<An
         ],
         checks: schedule.checks,
         object,
-        terms: bound::general(problem, shape, n, schedule.t, 1.0 / n),
-        floor: problem
-            .rates()
-            .untied_floor(budget as f64, problem.constants()),
+        note: compared(&terms, floor, &later),
+        terms,
+        floor,
     })
 }
 
@@ -167,6 +194,10 @@ fn growing(
     let schedule = GrowingBudget::new(problem, thresholds, start, gamma, n)
         .map_err(|error| usage(format!("no schedule at n = {}: {error}{remedy}", a.n)))?;
     let shape = schedule.shape;
+    let terms = bound::general(problem, shape, n, schedule.t, 1.0 / n);
+    let floor = problem
+        .rates()
+        .untied_floor(schedule.b as f64, problem.constants());
     let mut object = problem_json(problem, &a.problem.arch);
     object.insert("theorem".into(), json!("4.5"));
     object.insert("gamma_B".into(), json!(gamma));
@@ -201,9 +232,12 @@ fn growing(
         ],
         checks: schedule.checks,
         object,
-        terms: bound::general(problem, shape, n, schedule.t, 1.0 / n),
-        floor: problem
-            .rates()
-            .untied_floor(schedule.b as f64, problem.constants()),
+        note: compared(
+            &terms,
+            floor,
+            "within the window of gamma_B it falls faster than the floor",
+        ),
+        terms,
+        floor,
     })
 }

@@ -1,6 +1,8 @@
 //! The bound over many sample sizes, budgets or iteration counts: a table, and a figure.
 
-use super::{Arguments, best_json, iterations, terms_json};
+mod figure;
+
+use super::{Arguments, iterations, terms_json};
 use crate::commands::theory::{
     Sheet, as_usage, constants_json, insert_log, log_digits, problem_json, whole,
 };
@@ -9,11 +11,9 @@ use crate::{Global, output};
 use anyhow::Result;
 use clap::ValueEnum;
 use loopfit_numerics::log_number::LogNumber;
-use loopfit_report::axis::Scale;
-use loopfit_report::figure::{Curve, Curves, LevelLine, Panel, Point};
 use loopfit_report::{Align, Table, number};
 use loopfit_theory::bound::{self, Form, Iterations, Terms};
-use loopfit_theory::{Constant, LoopShape, Problem, Thresholds, schedule};
+use loopfit_theory::{Constant, GrowingBudget, LoopShape, Problem, Start, Thresholds, schedule};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -34,12 +34,46 @@ pub(super) struct SweepArguments {
     /// Which form of the bound.
     #[arg(long, default_value = "general", requires = "over")]
     form: FormName,
+    /// With --over n: the budget grows like n^g, and widths and iterations are those of Theorem 4.5.
+    #[arg(long, value_name = "g", allow_negative_numbers = true, requires = "over", conflicts_with_all = ["budget", "state", "width"])]
+    gamma: Option<f64>,
+    /// With --gamma: begin below the widths that the construction of the proofs needs, see `theory schedule`.
+    #[arg(long, requires = "gamma")]
+    below_thresholds: bool,
     /// Draw the table into an SVG file.
     #[arg(long, value_name = "FILE", requires = "over")]
     plot: Option<PathBuf>,
 }
 
 impl SweepArguments {
+    /// The open constants that the answer depends on.
+    pub(super) fn used(&self) -> Vec<Constant> {
+        let growing = self.gamma.map(|_| [Constant::CB, Constant::CQ]);
+        let all = Constant::OF_BOUNDS.into_iter();
+        all.chain(growing.into_iter().flatten()).collect()
+    }
+
+    /// The schedule of a growing budget at a sample size, if the budget grows.
+    fn growing(
+        &self,
+        problem: &Problem,
+        thresholds: &Thresholds,
+        n: u64,
+    ) -> Result<Option<GrowingBudget>> {
+        let Some(gamma) = self.gamma else {
+            return Ok(None);
+        };
+        let start = match self.below_thresholds {
+            true => Start::BelowThresholds,
+            false => Start::AtThresholds,
+        };
+        let schedule = GrowingBudget::new(problem, thresholds, start, gamma, n as f64);
+        let schedule = schedule.map_err(|error| {
+            usage(format!("no schedule at n = {n}: {error}; begin at a larger n with --from, or larger with --set C_B=..."))
+        })?;
+        Ok(Some(schedule))
+    }
+
     /// The first and the last value of the axis.
     fn ends(&self, over: Over) -> Result<(u64, u64)> {
         let (from, to) = match over {
@@ -97,7 +131,7 @@ struct Row {
     admissible: bool,
     /// At the iterations asked for.
     terms: Terms,
-    best: Option<Terms>,
+    best: Terms,
     /// At `T_n`.
     schedule: Terms,
     /// At iterations that are the same in every row.
@@ -138,6 +172,11 @@ pub(super) fn run(
             "--plot writes SVG: give a file whose name ends in .svg".to_string(),
         ));
     }
+    if a.sweep.gamma.is_some() && over != Over::N {
+        return Err(usage(
+            "--gamma lets the budget grow with n: use it with --over n".to_string(),
+        ));
+    }
     if a.tolerance.is_some() {
         return Err(usage(
             "a table takes epsilon_n = 1/n: leave --tolerance out".to_string(),
@@ -157,6 +196,7 @@ pub(super) fn run(
     let smallest = schedule::smallest_budget(problem, thresholds);
     if let Some(path) = &a.sweep.plot {
         output::write_file(path, &sweep.figure(a).to_svg())?;
+        output::wrote(path, global);
     }
     if global.json {
         output::print_json(&sweep.to_json(a, smallest))?;
@@ -189,6 +229,7 @@ impl<'a> Sweep<'a> {
         };
         let fixed_shape = match over {
             Over::B => None,
+            _ if a.sweep.gamma.is_some() => None,
             _ => Some(a.shape.get(problem, thresholds)?),
         };
         let fixed = match a.iterations() {
@@ -199,9 +240,14 @@ impl<'a> Sweep<'a> {
             }
         };
         let row = |x: u64| -> Result<Row> {
-            let (shape, b) = match fixed_shape {
-                Some(fixed) => fixed,
-                None => {
+            let growing = match over {
+                Over::N => a.sweep.growing(problem, thresholds, x)?,
+                Over::B | Over::T => None,
+            };
+            let (shape, b) = match (fixed_shape, &growing) {
+                (Some(fixed), _) => fixed,
+                (None, Some(growing)) => (growing.shape, growing.b),
+                (None, None) => {
                     let q = match a.shape.state {
                         Some(q) => q,
                         None => problem.default_q(x, thresholds.q).map_err(as_usage)?,
@@ -211,9 +257,14 @@ impl<'a> Sweep<'a> {
             };
             let (cap, b) = (b, b as f64);
             let n = if over == Over::N { x } else { a.n.unwrap_or(1) } as f64;
-            let asked = match over {
-                Over::T => Iterations::Fixed(x as f64),
-                Over::N | Over::B => a.iterations(),
+            let schedule = match &growing {
+                Some(growing) => Iterations::Fixed(growing.t),
+                None => Iterations::Schedule,
+            };
+            let asked = match (over, a.iterations()) {
+                (Over::T, _) => Iterations::Fixed(x as f64),
+                (Over::N | Over::B, Iterations::Schedule) => schedule,
+                (Over::N | Over::B, other) => other,
             };
             let with = |iterations| bound::with(problem, form, shape, b, n, iterations);
             Ok(Row {
@@ -223,7 +274,7 @@ impl<'a> Sweep<'a> {
                 admissible: shape.q >= thresholds.q && shape.r >= thresholds.r,
                 terms: with(asked),
                 best: bound::best(problem, form, shape, b, n),
-                schedule: with(Iterations::Schedule),
+                schedule: with(schedule),
                 fixed: with(Iterations::Fixed(fixed)),
                 floor: problem.rates().untied_floor(b, problem.constants()),
                 minimax: problem.rates().minimax(n, problem.constants()),
@@ -247,7 +298,7 @@ impl<'a> Sweep<'a> {
             object.insert("r".into(), json!(row.shape.r));
             object.insert("B_L".into(), json!(row.shape.count));
             object.insert("B".into(), json!(row.b));
-            object.insert("best".into(), best_json(&row.best));
+            object.insert("best".into(), Value::Object(terms_json(&row.best)));
             insert_log(&mut object, "untied_floor", row.floor);
             insert_log(&mut object, "ratio", row.terms.total / row.floor);
             insert_log(&mut object, "minimax", row.minimax);
@@ -268,7 +319,10 @@ impl<'a> Sweep<'a> {
         if self.over == Over::N {
             object.insert("fixed_T".into(), json!(self.fixed as u64));
         }
-        let constants = constants_json(self.problem.constants(), &Constant::OF_BOUNDS);
+        if let Some(gamma) = a.sweep.gamma {
+            object.insert("gamma_B".into(), json!(gamma));
+        }
+        let constants = constants_json(self.problem.constants(), &a.sweep.used());
         object.insert("constants".into(), constants);
         Value::Object(object)
     }
@@ -286,10 +340,11 @@ impl<'a> Sweep<'a> {
             format!(", n = {}", number::shortest(n as f64))
         });
         let b = self.rows.first().map_or(0, |row| row.b);
-        let what = match self.over {
-            Over::N => format!(", B = {}", number::integer(b)),
-            Over::B => n,
-            Over::T => format!(", B = {}{n}", number::integer(b)),
+        let what = match (self.over, a.sweep.gamma) {
+            (Over::N, Some(gamma)) => format!(", B growing like n^{}", number::shortest(gamma)),
+            (Over::N, None) => format!(", B = {}", number::integer(b)),
+            (Over::B, _) => n,
+            (Over::T, _) => format!(", B = {}{n}", number::integer(b)),
         };
         format!("Risk bound over {}: {words}{what}", self.over.symbol())
     }
@@ -302,15 +357,17 @@ impl<'a> Sweep<'a> {
                 self.form_name()
             ),
         );
-        let mut header = vec![
-            self.over.symbol(),
+        let grows = a.sweep.gamma.is_some();
+        let mut header = vec![self.over.symbol()];
+        header.extend(grows.then_some(["B", "q", "r"]).into_iter().flatten());
+        header.extend([
             "T",
             "approximation",
             "initialisation",
             "estimation",
             "optimisation",
             "total",
-        ];
+        ]);
         if self.over == Over::T {
             header.remove(1);
         } else {
@@ -321,6 +378,9 @@ impl<'a> Sweep<'a> {
         for row in &self.rows {
             let terms = &row.terms;
             let mut cells = vec![number::of_log((row.x as f64).ln(), 4)];
+            if grows {
+                cells.extend([row.b, row.shape.q, row.shape.r].map(number::integer));
+            }
             if self.over != Over::T {
                 cells.push(iterations(terms.t));
             }
@@ -337,15 +397,15 @@ impl<'a> Sweep<'a> {
                 cells[last] = format!("({})", cells[last]);
             }
             if self.over != Over::T {
-                match &row.best {
-                    Some(best) => cells.extend([iterations(best.t), log_digits(best.total)]),
-                    None => cells.extend([number::ABSENT, number::ABSENT].map(String::from)),
-                }
+                cells.extend([iterations(row.best.t), log_digits(row.best.total)]);
             }
             cells.extend([row.floor, terms.total / row.floor].map(log_digits));
             table.push(cells);
         }
         sheet.table("", &table);
+        if self.rows.iter().any(|row| row.best.t.is_infinite()) {
+            sheet.note("Where there is no best T, the bound falls towards the number beside it as T grows, since the estimation term is cut off at one, and says nothing yet.");
+        }
         if self.form == Form::BudgetIteration {
             sheet.note("Totals in brackets are at iterations that do not satisfy the initialisation condition, which (15) asks for.");
         }
@@ -362,96 +422,8 @@ impl<'a> Sweep<'a> {
                 if self.rows.iter().any(|row| row.admissible) { "some" } else { "any" }
             ));
         }
-        sheet.constants(self.problem.constants(), &Constant::OF_BOUNDS);
+        sheet.constants(self.problem.constants(), &a.sweep.used());
         sheet
-    }
-
-    fn figure(&self, a: &Arguments) -> Curves {
-        type Value<'v> = &'v dyn Fn(&Row) -> Option<LogNumber>;
-        let curve = |name: &str, color: usize, dashed: bool, value: Value<'_>| Curve {
-            name: name.to_string(),
-            color,
-            dashed,
-            points: self
-                .rows
-                .iter()
-                .filter_map(|row| {
-                    let centre = value(row)?.value();
-                    Some(Point {
-                        x: row.x as f64,
-                        centre,
-                        low: centre,
-                        high: centre,
-                        values: Vec::new(),
-                    })
-                })
-                .collect(),
-        };
-        let best = curve("Loop, best T", 3, false, &|row| Some(row.best?.total));
-        let schedule = curve("Loop, T_n of Theorem 4.4", 1, false, &|row| {
-            Some(row.schedule.total)
-        });
-        let fixed = format!("Loop, T = {}", iterations(self.fixed));
-        let fixed = curve(&fixed, 1, true, &|row| Some(row.fixed.total));
-        let curves = match self.over {
-            Over::N => vec![
-                curve("minimax rate", 4, true, &|row| Some(row.minimax)),
-                fixed,
-                best,
-                schedule,
-            ],
-            Over::B => vec![
-                curve("untied floor", 2, false, &|row| Some(row.floor)),
-                best,
-                schedule,
-            ],
-            Over::T => vec![
-                curve("approximation", 4, true, &|row| {
-                    Some(row.terms.approximation)
-                }),
-                curve("estimation", 5, true, &|row| Some(row.terms.estimation)),
-                curve("total", 1, false, &|row| Some(row.terms.total)),
-            ],
-        };
-        let level = |row: &Row| LevelLine {
-            name: "untied floor".into(),
-            y: row.floor.value(),
-        };
-        let levels = match self.over {
-            Over::B => Vec::new(),
-            Over::N | Over::T => self.rows.first().map(level).into_iter().collect(),
-        };
-        Curves {
-            title: self.title(a),
-            panels: vec![Panel {
-                title: format!("{}, {}", self.form_name(), constants_words(self.problem)),
-                x_label: match self.over {
-                    Over::N => "sample size n",
-                    Over::B => "budget B",
-                    Over::T => "iterations T",
-                }
-                .into(),
-                y_label: "bound on squared Hellinger risk".into(),
-                x_scale: Scale::Log,
-                y_scale: Scale::Log,
-                curves,
-                levels,
-            }],
-        }
-    }
-}
-
-/// Which open constants are not what they are by default.
-fn constants_words(problem: &Problem) -> String {
-    let changed = Constant::OF_BOUNDS.into_iter().filter_map(|constant| {
-        let value = problem.constants().value(constant);
-        let given = value != constant.default_value();
-        given.then(|| format!("{} = {}", constant.name(), number::shortest(value)))
-    });
-    let changed: Vec<String> = changed.collect();
-    match changed.is_empty() {
-        true => "open constants at their defaults".to_string(),
-        false => changed.join(", "),
     }
 }
 

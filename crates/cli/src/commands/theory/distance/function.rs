@@ -15,14 +15,14 @@ use std::str::FromStr;
 
 /// A model file, or a simulation with or without a seed.
 #[derive(Clone, Debug)]
-pub(super) enum FunctionName {
+pub(in crate::commands::theory) enum FunctionName {
     File(PathBuf),
     Simulation(Simulation, Option<u64>),
 }
 
 impl FunctionName {
     /// As users write it.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::commands::theory) fn text(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
             Self::Simulation(simulation, None) => format!("sim:{simulation}"),
@@ -54,7 +54,7 @@ impl FromStr for FunctionName {
 }
 
 /// A function that can be evaluated.
-pub(super) struct Function {
+pub(in crate::commands::theory) struct Function {
     name: String,
     kind: Kind,
 }
@@ -66,7 +66,7 @@ enum Kind {
 
 impl Function {
     /// `seed` is for a simulation without one.
-    pub(super) fn load(name: &FunctionName, seed: u64) -> Result<Self> {
+    pub(in crate::commands::theory) fn load(name: &FunctionName, seed: u64) -> Result<Self> {
         let kind = match name {
             FunctionName::File(path) => Kind::Model(Box::new(FittedModel::load(path)?)),
             FunctionName::Simulation(simulation, own) => {
@@ -80,12 +80,12 @@ impl Function {
     }
 
     /// As users write it.
-    pub(super) fn name(&self) -> &str {
+    pub(in crate::commands::theory) fn name(&self) -> &str {
         &self.name
     }
 
     /// Number of coordinates.
-    pub(super) fn d(&self) -> usize {
+    pub(in crate::commands::theory) fn d(&self) -> usize {
         match &self.kind {
             Kind::Model(model) => model.preprocessing.inputs().len(),
             Kind::Simulation(simulation, _) => simulation.dim(),
@@ -93,7 +93,7 @@ impl Function {
     }
 
     /// Standard deviation of the noise, where that is known.
-    pub(super) fn noise_sd(&self) -> Option<f64> {
+    pub(in crate::commands::theory) fn noise_sd(&self) -> Option<f64> {
         match &self.kind {
             Kind::Model(_) => None,
             Kind::Simulation(simulation, _) => simulation.noise_sd(),
@@ -101,7 +101,7 @@ impl Function {
     }
 
     /// Names of the classes; none where the function has one value.
-    pub(super) fn classes(&self) -> &[String] {
+    pub(in crate::commands::theory) fn classes(&self) -> &[String] {
         match &self.kind {
             Kind::Model(model) => model.preprocessing.class_names(),
             Kind::Simulation(..) => &[],
@@ -122,7 +122,11 @@ impl Function {
     }
 
     /// Values at points of the unit cube, row-major, whose coordinates stand for inputs of the domain.
-    pub(super) fn index(&self, points: &[f64], domain: &Domain) -> Result<Vec<f64>> {
+    pub(in crate::commands::theory) fn index(
+        &self,
+        points: &[f64],
+        domain: &Domain,
+    ) -> Result<Vec<f64>> {
         let own = self.inputs();
         let place = |name: &String| domain.inputs.iter().position(|input| input.name == *name);
         let places: Vec<usize> = own.iter().filter_map(place).collect();
@@ -195,7 +199,7 @@ impl Function {
     /// The interval of each input that the unit cube stands for: of a density the one that it was fitted on; of inputs
     /// that were standardised, the one on which a uniform law has the mean and the standard deviation of the training
     /// rows; otherwise the unit interval.
-    fn intervals(&self) -> Vec<Interval> {
+    pub(in crate::commands::theory) fn intervals(&self) -> Vec<Interval> {
         let unit = |name: String| Interval {
             name,
             low: 0.0,
@@ -225,22 +229,22 @@ impl Function {
 
 /// Where inputs are uniform.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Domain {
+pub(in crate::commands::theory) struct Domain {
     /// One for each coordinate of the unit cube.
-    pub(super) inputs: Vec<Interval>,
+    pub(in crate::commands::theory) inputs: Vec<Interval>,
 }
 
 /// What a coordinate of the unit cube stands for.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Interval {
-    pub(super) name: String,
-    pub(super) low: f64,
-    pub(super) width: f64,
+pub(in crate::commands::theory) struct Interval {
+    pub(in crate::commands::theory) name: String,
+    pub(in crate::commands::theory) low: f64,
+    pub(in crate::commands::theory) width: f64,
 }
 
 impl Domain {
     /// Whether it is the unit cube in the inputs' own units.
-    pub(super) fn is_unit_cube(&self) -> bool {
+    pub(in crate::commands::theory) fn is_unit_cube(&self) -> bool {
         self.inputs
             .iter()
             .all(|input| (input.low, input.width) == (0.0, 1.0))
