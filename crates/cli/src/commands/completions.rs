@@ -8,7 +8,7 @@ use clap_complete::Shell;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Example:\n  loopfit completions bash > ~/.local/share/bash-completion/completions/loopfit"
+    after_help = "Example:\n  mkdir -p ~/.local/share/bash-completion/completions\n  loopfit completions bash > ~/.local/share/bash-completion/completions/loopfit"
 )]
 pub(crate) struct Arguments {
     /// The shell.

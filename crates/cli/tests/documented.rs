@@ -1,0 +1,206 @@
+//! Every `loopfit` command in the README and in docs/*.md does what a reader expects: it runs, in the order of the page, beside
+//! tables that are made here.
+#![cfg(unix)]
+
+mod common;
+use common::Place;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Left out by a rule: what needs the network or the paper's data sets, and what is no command of `loopfit`.
+const LEFT_OUT: [&str; 4] = ["loopfit data fetch", "--data-dir", "data:", "cargo "];
+
+/// What makes a command small without making it another one. The paper's studies stand for all of them by their smallest.
+const SMALLER: [(&str, &str); 9] = [
+    (
+        "study run paper --quick --data-dir data",
+        "study run cap-path --quick",
+    ),
+    (
+        "study run paper --data-dir data",
+        "study run cap-path --quick",
+    ),
+    ("study run mine.toml", "study run mine.toml --quick"),
+    ("--seeds 8", "--seeds 2"),
+    ("--seeds 4", "--seeds 2"),
+    ("--effort strong", "--effort quick"),
+    ("--effort standard", "--effort quick"),
+    ("--time 60s", "--time 1s"),
+    ("--updates 96000", "--updates 640"),
+];
+
+/// Words of commands that are a stochastic search, made small by its updates; others are made small by their effort.
+const SEARCHED: [&str; 5] = [
+    "--shape",
+    "--equal",
+    "--arch",
+    "sim:four-modes",
+    "--protocol",
+];
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The lines of the blocks in a language, those that a backslash continues joined.
+fn blocks(page: &str, language: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let (mut inside, mut continued) = (false, false);
+    for line in page.lines() {
+        if let Some(fence) = line.strip_prefix("```") {
+            inside = !inside && fence == language;
+            continue;
+        }
+        if !inside {
+            continue;
+        }
+        let (text, goes_on) = match line.strip_suffix('\\') {
+            Some(text) => (text, true),
+            None => (line, false),
+        };
+        match lines.last_mut() {
+            Some(last) if continued => last.push_str(text),
+            _ => lines.push(text.to_string()),
+        }
+        continued = goes_on;
+    }
+    lines
+}
+
+/// A line of a page as it is run, or nothing where a rule leaves it out.
+fn as_run(line: &str) -> Option<String> {
+    let line = line.split(" #").next().unwrap_or("").trim();
+    let mut command = line.to_string();
+    for (words, smaller) in SMALLER {
+        command = command.replace(words, smaller);
+    }
+    let known = command.starts_with("loopfit ") || command.starts_with("mkdir ");
+    if !known || LEFT_OUT.iter().any(|words| command.contains(words)) {
+        return None;
+    }
+    let has = |words: &str| command.contains(words);
+    let fits = ["fit ", "compare ", "curve "];
+    if fits
+        .iter()
+        .any(|name| command.starts_with(&format!("loopfit {name}")))
+    {
+        let told = ["--effort", "--updates", "--time"].iter().any(|o| has(o));
+        let searched = SEARCHED.iter().any(|words| has(words));
+        let mut more = match (told, searched) {
+            (true, _) => String::new(),
+            (false, true) => " --updates 640".to_string(),
+            (false, false) => " --effort quick".to_string(),
+        };
+        if has("sim:") && !has("--train") {
+            more += " --train 256 --valid 128";
+        }
+        command += &more;
+    }
+    Some(command)
+}
+
+/// `y` from four inputs, without noise.
+fn table(rows: usize, first: usize) -> String {
+    let mut csv = "a,b,c,d,y\n".to_string();
+    for i in first..first + rows {
+        let x = [37, 53, 29, 61].map(|k| (i * k % 101) as f64 / 101.0);
+        let y = 3.0 * x[0] - 2.0 * x[1] + x[2] * x[3];
+        csv += &format!("{},{},{},{},{y}\n", x[0], x[1], x[2], x[3]);
+    }
+    csv
+}
+
+/// What the pages speak of.
+fn prepare(place: &Place, page: &str) {
+    for name in ["data.csv", "sensor.csv", "airfoil.csv"] {
+        place.write(name, table(120, 0));
+    }
+    place
+        .write("new.csv", table(8, 300))
+        .write("test.csv", table(40, 500));
+    let protocol = std::fs::read(repository().join("protocols/search.toml")).unwrap();
+    place.write("my-search.toml", protocol);
+    place.write("mine.toml", blocks(page, "toml").join("\n"));
+    std::fs::create_dir(place.path("cases")).unwrap();
+    let golden = repository().join("crates/witness/tests/golden/ffn_d1s1_m2_u1.json");
+    std::fs::copy(golden, place.path("cases/one.json")).unwrap();
+}
+
+/// Runs the commands of a page in its order.
+fn run_page(name: &str) {
+    let page = std::fs::read_to_string(repository().join(name)).unwrap();
+    let place = Place::new();
+    prepare(&place, &page);
+    let binary = assert_cmd::cargo::cargo_bin("loopfit");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", binary.parent().unwrap().display());
+    let commands: Vec<String> = blocks(&page, "sh")
+        .iter()
+        .filter_map(|l| as_run(l))
+        .collect();
+    for command in &commands {
+        let output = Command::new("sh")
+            .args(["-c", command])
+            .current_dir(place.path(""))
+            .env("PATH", &path)
+            .env("HOME", place.path(""))
+            .env_remove("LOOPFIT_DATA")
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{name}: {command}\n{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    assert!(!commands.is_empty(), "{name} has no command that is run");
+}
+
+/// One test for each page, so that they run beside each other.
+macro_rules! pages {
+    ($($test:ident: $page:literal,)*) => {
+        $(#[test] fn $test() { run_page($page); })*
+        const PAGES: &[&str] = &[$($page),*];
+    };
+}
+
+pages! {
+    readme: "README.md",
+    optimisation: "docs/optimisation.md",
+    selection: "docs/selection.md",
+    studies: "docs/studies.md",
+    theory: "docs/theory.md",
+    transformer: "docs/transformer.md",
+    witness: "docs/witness.md",
+}
+
+/// No page with commands is forgotten.
+#[test]
+fn every_page_is_run() {
+    for entry in std::fs::read_dir(repository().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "md") {
+            continue;
+        }
+        let page = std::fs::read_to_string(&path).unwrap();
+        let name = format!("docs/{}", path.file_name().unwrap().to_str().unwrap());
+        let has_some = blocks(&page, "sh")
+            .iter()
+            .any(|line| as_run(line).is_some());
+        assert!(!has_some || PAGES.contains(&name.as_str()), "{name}");
+    }
+}
+
+#[test]
+fn commands_are_read_as_a_reader_would() {
+    let page =
+        "```sh\nloopfit a \\\n  --b   # c\n```\n```text\nloopfit no\n```\n```sh\ncargo x\n```\n";
+    assert_eq!(blocks(page, "sh"), ["loopfit a   --b   # c", "cargo x"]);
+    assert_eq!(as_run("loopfit a --b   # c").unwrap(), "loopfit a --b");
+    assert_eq!(as_run("cargo x"), None);
+    assert_eq!(as_run("loopfit compare data:airfoil --data-dir data"), None);
+    let quick = as_run("loopfit compare data.csv --target y --budget 64 --seeds 8");
+    let expected = "loopfit compare data.csv --target y --budget 64 --seeds 2 --effort quick";
+    assert_eq!(quick.unwrap(), expected);
+}
