@@ -1,7 +1,8 @@
-//! Everything a contributor runs: `cargo xtask test`, `cargo xtask docs`,
-//! `cargo xtask bench engine`, `cargo xtask bench peers`,
+//! Everything a contributor runs: `cargo xtask test`, `cargo xtask test --unsafe`,
+//! `cargo xtask fuzz`, `cargo xtask docs`, `cargo xtask bench engine`, `cargo xtask bench peers`,
 //! `cargo xtask bench peers-quality`.
 
+#![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -9,6 +10,7 @@
 )]
 
 mod bench;
+mod memory;
 mod peers;
 mod python;
 mod quality;
@@ -31,7 +33,18 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Task {
     /// Run every check: format, lints, tests, documentation
-    Test,
+    Test {
+        /// Instead, run the tests of the crates with unsafe code under a checker of memory accesses
+        #[arg(long = "unsafe")]
+        memory: bool,
+    },
+    /// Give mutated input to every reader: `cargo xtask fuzz [--seconds N] [TARGET]`
+    #[command(disable_help_flag = true)]
+    Fuzz {
+        /// What the fuzzer takes; `--help` says more
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Build the documentation of all crates
     Docs,
     /// Measure speed or quality
@@ -41,7 +54,13 @@ enum Task {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
-        Task::Test => test::run(),
+        Task::Test { memory: false } => test::run(),
+        Task::Test { memory: true } => memory::run(),
+        Task::Fuzz { arguments } => {
+            let mut fuzz = command("cargo");
+            fuzz.args(["run", "--quiet", "-p", "loopfit-fuzz", "--"]);
+            succeed(fuzz.args(arguments), "fuzzing")
+        }
         Task::Docs => test::docs(),
         Task::Bench(bench) => bench.run(),
     };

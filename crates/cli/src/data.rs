@@ -4,7 +4,7 @@ use crate::exit::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use loopfit_data::catalog::Loaded;
-use loopfit_data::table::{Decimal, Delimiter};
+use loopfit_data::table::{Decimal, Delimiter, Limits};
 use loopfit_data::{DataSet, ReadOptions, Simulation, Table, TaskKind};
 use loopfit_search::replication::{Noise, Source, TableOptions, TableSource};
 use std::path::{Path, PathBuf};
@@ -85,6 +85,15 @@ pub(crate) struct ReadArguments {
     /// How numbers are written, 0.5 or 0,5; guessed by default.
     #[arg(long, value_name = "point|comma")]
     decimal: Option<DecimalName>,
+    /// Longest row that is read, in bytes; 16M by default.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    max_line: Option<u64>,
+    /// Most columns that are read; 65536 by default.
+    #[arg(long, value_name = "N", value_parser = count)]
+    max_columns: Option<usize>,
+    /// Most bytes that are read of a pipe, or of a packed file once it is unpacked; 1G by default.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    max_bytes: Option<u64>,
     #[command(flatten)]
     folder: FolderArgument,
 }
@@ -118,6 +127,9 @@ impl ReadArguments {
             (self.header.is_some(), "--header"),
             (self.delimiter.is_some(), "--delimiter"),
             (self.decimal.is_some(), "--decimal"),
+            (self.max_line.is_some(), "--max-line"),
+            (self.max_columns.is_some(), "--max-columns"),
+            (self.max_bytes.is_some(), "--max-bytes"),
         ];
         if let Some((_, option)) = given.iter().find(|(given, _)| *given && !file) {
             return Err(usage(format!("{option} is for files: leave it out")));
@@ -136,7 +148,9 @@ impl ReadArguments {
         Ok(set.load(&folder)?)
     }
 
-    fn options(&self) -> ReadOptions {
+    /// How a file is read, as far as it is said.
+    pub(crate) fn options(&self) -> ReadOptions {
+        let usual = Limits::default();
         ReadOptions {
             header: self.header.map(|h| h == YesNo::Yes),
             delimiter: self.delimiter.map(|d| match d {
@@ -150,12 +164,23 @@ impl ReadArguments {
                 DecimalName::Point => Decimal::Point,
                 DecimalName::Comma => Decimal::Comma,
             }),
+            verbatim: Vec::new(),
+            limits: Limits {
+                line: self.max_line.unwrap_or(usual.line),
+                columns: self.max_columns.unwrap_or(usual.columns),
+                bytes: self.max_bytes.unwrap_or(usual.bytes),
+            },
         }
     }
 
     /// The rows of DATA and what a person should know about them beside the table's own notes; of a simulation, its test
-    /// observations for a seed.
-    pub(crate) fn table(&self, name: &DataName, seed: Option<u64>) -> Result<(Table, Vec<String>)> {
+    /// observations for a seed. A file is read with these options.
+    pub(crate) fn table(
+        &self,
+        name: &DataName,
+        seed: Option<u64>,
+        options: &ReadOptions,
+    ) -> Result<(Table, Vec<String>)> {
         self.check(name)?;
         if seed.is_some() && !matches!(name, DataName::Simulation(_)) {
             return Err(usage(
@@ -163,7 +188,7 @@ impl ReadArguments {
             ));
         }
         Ok(match name {
-            DataName::File(path) => (Table::read(path, &self.options())?, Vec::new()),
+            DataName::File(path) => (Table::read(path, options)?, Vec::new()),
             DataName::Set(set) => {
                 let loaded = self.load(set)?;
                 (loaded.table, loaded.notes)
@@ -243,6 +268,21 @@ enum NoiseName {
 /// Parses a number of rows, inputs or outputs.
 pub(crate) fn count(text: &str) -> Result<usize, String> {
     between(text, 1, 10_000_000)
+}
+
+/// Parses a number of bytes, such as `1000000`, `64M` or `2G`.
+fn bytes(text: &str) -> Result<u64, String> {
+    let upper = text.to_ascii_uppercase();
+    let in_unit = |(unit, shift)| Some((upper.strip_suffix(unit)?, shift));
+    let units = [("K", 10), ("M", 20), ("G", 30)];
+    let (digits, shift) = units.into_iter().find_map(in_unit).unwrap_or((&upper, 0));
+    let number: u64 = digits.parse().map_err(|_| {
+        format!("`{text}` is not a number of bytes: write it as 1000000, 64M or 2G")
+    })?;
+    match number.checked_mul(1 << shift) {
+        Some(bytes) if bytes > 0 && bytes <= 1 << 50 => Ok(bytes),
+        _ => Err("it must be at least 1 and at most 1048576G".to_string()),
+    }
 }
 
 /// Parses a number of replications, all of which are held in memory.

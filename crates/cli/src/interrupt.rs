@@ -3,6 +3,8 @@
 
 use loopfit_engine::Control;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+#[cfg(unix)]
+use std::sync::Arc;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 static SEARCH: OnceLock<Control> = OnceLock::new();
@@ -13,8 +15,11 @@ static WRITING: Mutex<()> = Mutex::new(());
 /// The signal that came, as its exit code.
 static CODE: AtomicU8 = AtomicU8::new(130);
 
-/// Handles SIGINT and SIGTERM from now on.
+/// Handles SIGINT and SIGTERM from now on. A file that outgrows its limit (`ulimit -f`) is an error of writing, as on a full disk,
+/// where SIGXFSZ would end the process without a word.
 pub(crate) fn install() {
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     // Without a handler a signal still ends the process; only tidiness is lost.
     #[cfg(unix)]
     if let Ok(mut signals) = signal_hook::iterator::Signals::new([

@@ -1,6 +1,7 @@
 //! Fewer or more iterations than a model was fitted with, on the command line.
 
 use crate::data::between;
+use crate::{Global, output};
 use anyhow::{Result, anyhow};
 use loopfit_engine::{ApplyError, FittedModel};
 use std::path::Path;
@@ -13,18 +14,33 @@ pub(crate) struct IterationsArgument {
     iterations: Option<usize>,
 }
 
+/// More iterations than a fit makes for good reasons.
+const MANY: usize = 1000;
+
 /// Parses an iteration count.
 fn iterations(text: &str) -> Result<usize, String> {
-    between(text, 1, 1000)
+    between(text, 1, MANY)
+}
+
+/// Says that a model will take long.
+pub(crate) fn warn_of_many(model: &FittedModel, global: &Global) {
+    let t = model.parameters.network().tying().iterations();
+    if t > MANY && !global.quiet {
+        let t = loopfit_report::number::integer(t as u64);
+        output::say(&format!(
+            "the model makes T = {t} iterations for each row, more than a fit needs: this may take long"
+        ));
+    }
 }
 
 impl IterationsArgument {
     /// The model of a file with these iterations.
-    pub(crate) fn load(self, path: &Path) -> Result<FittedModel> {
+    pub(crate) fn load(self, path: &Path, global: &Global) -> Result<FittedModel> {
         let mut model = FittedModel::load(path)?;
         if let Some(t) = self.iterations {
             model.parameters = model.parameters.after(t)?;
         }
+        warn_of_many(&model, global);
         Ok(model)
     }
 

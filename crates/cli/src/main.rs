@@ -1,5 +1,7 @@
 //! The `loopfit` command: arguments in, one library call, text out.
 
+#![forbid(unsafe_code)]
+
 mod architecture;
 mod commands;
 mod data;
@@ -10,6 +12,7 @@ mod interrupt;
 mod iterations;
 mod output;
 mod progress;
+mod rows;
 
 use clap::{Args, Parser, Subcommand};
 use exit::Exit;

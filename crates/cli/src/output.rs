@@ -3,8 +3,9 @@
 
 use crate::{Global, interrupt};
 use anyhow::{Context, Result};
-use loopfit_model::file::write_atomic;
-use std::io::{self, IsTerminal, Write};
+use loopfit_model::file::{behind_links, write_atomic, write_atomic_with};
+use loopfit_search::SearchError;
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 /// Prints a result.
@@ -66,7 +67,8 @@ pub(crate) fn check_writable(path: &Path, read: &[&Path]) -> Result<()> {
             other.display()
         );
     }
-    let parent = path
+    let place = behind_links(path).with_context(|| format!("cannot write {name}"))?;
+    let parent = place
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
@@ -101,4 +103,44 @@ pub(crate) fn wrote(path: &Path, global: &Global) {
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<()> {
     interrupt::writing(|| write_atomic(path, text.as_bytes()))
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes rows as they come: to a file beside its place, which is moved there, or to standard output. Ctrl-C leaves the place as it was.
+pub(crate) fn write_rows(
+    path: Option<&Path>,
+    global: &Global,
+    write: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    let Some(path) = path else {
+        let mut out = BufWriter::new(io::stdout().lock());
+        write(&mut out)?;
+        return Ok(out.flush()?);
+    };
+    let written = interrupt::searching(|_| {
+        write_atomic_with(path, |file| write(&mut UntilInterrupted(file)))
+    });
+    match written {
+        Err(_) if interrupt::was_interrupted() => Err(SearchError::Interrupted.into()),
+        written => {
+            written.with_context(|| format!("cannot write {}", path.display()))?;
+            wrote(path, global);
+            Ok(())
+        }
+    }
+}
+
+/// A writer that fails once Ctrl-C was pressed.
+struct UntilInterrupted<'a>(&'a mut dyn Write);
+
+impl Write for UntilInterrupted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if interrupt::was_interrupted() {
+            return Err(io::Error::other("interrupted"));
+        }
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }

@@ -113,6 +113,128 @@ fn rows_outside_the_range_are_counted_and_flagged() {
     assert!(every.lines().nth(2).unwrap().ends_with(",a"), "{every}");
 }
 
+/// Far rows are counted, and so are predictions that are the nearest the model gives.
+#[test]
+fn predictions_held_to_the_range_are_said() {
+    let place = fitted();
+    let far: String = (0..50).map(|i| format!("{i}e6,{i}e6,red,1\n")).collect();
+    place.write("far.csv", format!("a,b,kind,y\n{far}"));
+    for command in ["predict", "score"] {
+        let said = said(&place, &format!("{command} m.safetensors far.csv"));
+        assert!(said.contains("predictions held to the range from"), "{said}");
+        assert!(
+            said.contains("rows outside the range of the training rows: 49 of 50"),
+            "{said}"
+        );
+        let near = self::said(&place, &format!("{command} m.safetensors data.csv"));
+        assert!(!near.contains("outside"), "{near}");
+        let quiet = self::said(&place, &format!("{command} m.safetensors far.csv --quiet"));
+        assert_eq!(quiet, "");
+    }
+}
+
+/// Columns that are carried along stay as they are written.
+#[test]
+fn identifiers_are_carried_along() {
+    let place = fitted();
+    let new = "name,a,b,kind,day\n007,0.5,0.5,red,=1+1\n\"Ann, B\",0.1,0.2,green,2020-01-02\n";
+    place.write("new.csv", new);
+    let plain = place.ok("predict m.safetensors new.csv");
+    let cells: Vec<&str> = plain.lines().collect();
+    let csv = place.ok("predict m.safetensors new.csv --id name --id day");
+    let expected = format!(
+        "name,day,prediction\n007,=1+1,{}\n\"Ann, B\",2020-01-02,{}\n",
+        cells[1], cells[2]
+    );
+    assert_eq!(csv, expected);
+    let safe = place.ok("predict m.safetensors new.csv --id name --id day --csv-safe");
+    assert_eq!(safe, expected.replace("=1+1", "'=1+1"));
+    // An input may be one of them.
+    let json = place.json("predict m.safetensors new.csv --id a --id name");
+    assert_eq!(json["ids"], json!({"a": ["0.5", "0.1"], "name": ["007", "Ann, B"]}));
+    assert_eq!(numbers(&json["predictions"])[0].to_string(), cells[1]);
+    let every = place.ok("predict m.safetensors new.csv --id name --every-iteration");
+    assert_eq!(every.lines().next(), Some("name,row,t,prediction,change"));
+    assert!(every.lines().nth(1).unwrap().starts_with("007,1,1,"), "{every}");
+    let every = place.json("predict m.safetensors new.csv --id name --every-iteration");
+    assert_eq!(every["ids"]["name"][1], "Ann, B");
+    place.write("taken.csv", "prediction,a,b,kind\n1,0.5,0.5,red\n");
+    place.all_refused(&[
+        ("predict m.safetensors new.csv --id nam", 3, &["`nam`", "did you mean `name`"]),
+        ("predict m.safetensors new.csv --id name --id name", 3, &["twice"]),
+        ("predict m.safetensors taken.csv --id prediction", 3, &["rename it"]),
+        ("predict m.safetensors new.csv --id name --no-header", 2, &["--no-header"]),
+        ("predict m.safetensors new.csv --csv-safe --json", 2, &["--csv-safe", "--json"]),
+    ]);
+}
+
+/// Class labels that a spreadsheet would run.
+#[test]
+fn labels_are_no_formulas() {
+    let place = Place::new();
+    let rows = (0..60).map(|i| format!("{},{}\n", i % 10, ["=1+1", "-2", "@x"][i % 10 / 4]));
+    place.write("data.csv", format!("a,label\n{}", rows.collect::<String>()));
+    place.ok("fit data.csv --target label --task multiclass --budget 20 --updates 320 -o c.safetensors");
+    place.write("new.csv", "a\n0\n5\n9\n");
+    let labels = |options: &str| -> Vec<String> {
+        let csv = place.ok(&format!("predict c.safetensors new.csv {options}"));
+        let cells = csv.lines().skip(1).map(|l| l.split(',').next().unwrap());
+        cells.map(String::from).collect()
+    };
+    for (plain, safe) in labels("").iter().zip(labels("--csv-safe")) {
+        let expected = match plain.as_str() {
+            "-2" => "-2".to_string(),
+            text => format!("'{text}"),
+        };
+        assert_eq!(safe, expected);
+    }
+}
+
+/// Columns by their position.
+#[test]
+fn rows_without_names_are_taken_by_position() {
+    let place = fitted();
+    let show = place.json("show m.safetensors");
+    let inputs = show["preprocessing"]["inputs"].as_array().unwrap().len();
+    let data = noisy_csv(150);
+    let bare = data.split_once('\n').unwrap().1;
+    // The model's inputs are the first columns of the table, and the target is the last one.
+    let cut = |columns: &[usize]| -> String {
+        let line = |line: &str| {
+            let cells: Vec<&str> = line.split(',').collect();
+            let kept: Vec<&str> = columns.iter().map(|i| cells[*i]).collect();
+            kept.join(",") + "\n"
+        };
+        bare.lines().map(line).collect()
+    };
+    let names = ["a", "b", "kind"];
+    let own = show["preprocessing"]["inputs"].as_array().unwrap().iter().map(|input| {
+        let name = input.as_object().unwrap().values().next().unwrap()["name"].clone();
+        names.iter().position(|n| name == **n).unwrap()
+    });
+    let own: Vec<usize> = own.collect();
+    assert_eq!(own.len(), inputs);
+    let with_target = [own.clone(), vec![3]].concat();
+    place.write("bare.csv", cut(&own));
+    place.write("scored.csv", cut(&with_target));
+    let expected = place.ok("predict m.safetensors data.csv");
+    for file in ["bare.csv", "scored.csv"] {
+        let found = place.ok(&format!("predict m.safetensors {file} --no-header"));
+        assert_eq!(found, expected);
+    }
+    assert_eq!(
+        place.ok("score m.safetensors scored.csv --no-header"),
+        place.ok("score m.safetensors data.csv")
+    );
+    place.write("wide.csv", "1,2,3,4,5,6\n7,8,9,1,2,3\n");
+    place.all_refused(&[
+        ("predict m.safetensors wide.csv --no-header", 3, &["has 6 columns", "`y`"]),
+        ("score m.safetensors bare.csv --no-header", 3, &["`y`"]),
+        ("predict m.safetensors sim:bumps --no-header", 2, &["--no-header"]),
+        ("predict m.safetensors bare.csv --no-header --header yes", 2, &["--no-header"]),
+    ]);
+}
+
 /// Models of a search know neither residuals nor ranges.
 #[test]
 fn models_without_residuals_and_ranges_say_so() {

@@ -51,6 +51,8 @@
 //! # }
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod catalog;
 pub mod levels;
 pub mod preprocess;

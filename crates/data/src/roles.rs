@@ -119,7 +119,8 @@ fn text_among_numbers(column: &Column) -> Option<String> {
 }
 
 impl RolesError {
-    pub(crate) fn no_column(table: &Table, name: &str) -> Self {
+    /// No column of that name, with what may be meant.
+    pub fn no_column(table: &Table, name: &str) -> Self {
         let hint = nearest(name, table.names())
             .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
         Self::NoColumn {

@@ -5,6 +5,7 @@
 
 mod build;
 mod error;
+mod limits;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod read;
@@ -12,10 +13,11 @@ mod records;
 mod sniff;
 
 pub use error::TableError;
+pub use limits::Limits;
 pub use sniff::{Decimal, Delimiter};
 
 use sha2::{Digest, Sha256};
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io::{Cursor, Read, Seek};
 use std::path::Path;
 
@@ -28,6 +30,7 @@ pub struct Table {
     source: String,
     names: Vec<String>,
     columns: Vec<Column>,
+    verbatim: Vec<(String, Vec<String>)>,
     notes: Vec<String>,
 }
 
@@ -52,7 +55,7 @@ pub struct Categorical {
 }
 
 /// How to read a text file where looking at its beginning is not enough.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Whether the first line holds the names; by default it does if none of its cells is a
     /// number. Without names the columns are called `c1`, `c2`, ...
@@ -62,11 +65,15 @@ pub struct ReadOptions {
     pub delimiter: Option<Delimiter>,
     /// How numbers are written; by default with a comma if some of the first lines' cells are such numbers and none has a point.
     pub decimal: Option<Decimal>,
+    /// Columns whose cells are also kept as they are written; see [`Table::verbatim`].
+    pub verbatim: Vec<String>,
+    /// The most that is read.
+    pub limits: Limits,
 }
 
 impl Table {
     /// Reads a file: csv, tsv and the like, also gzip-compressed, or parquet; `-` is
-    /// standard input.
+    /// standard input. A pipe is as good as a file, a device is refused: it may have no end.
     pub fn read(path: &Path, options: &ReadOptions) -> Result<Self, TableError> {
         if path == Path::new("-") {
             return Self::from_reader("standard input", std::io::stdin().lock(), options);
@@ -75,11 +82,21 @@ impl Table {
         let unreadable = |e| TableError::open(&name, e);
         // Opened once: a pipe gives its bytes to the first that reads them.
         let mut file = File::open(path).map_err(unreadable)?;
+        let kind = file.metadata().map_err(unreadable)?.file_type();
+        if is_device(kind) {
+            return Err(TableError::Device { file: name });
+        }
         let start = read::peek(&mut file, 4).map_err(unreadable)?;
         if start == read::PARQUET_MAGIC && file.rewind().is_ok() {
             return Self::from_parquet(&name, file);
         }
-        Self::from_reader(&name, Cursor::new(start).chain(file), options)
+        // What lies on a disk has an end.
+        let most = if kind.is_file() {
+            u64::MAX
+        } else {
+            options.limits.bytes
+        };
+        read::text(&name, Cursor::new(start).chain(file), options, most)
     }
 
     /// Reads text, possibly gzip-compressed; `source` names it in messages.
@@ -88,7 +105,7 @@ impl Table {
         reader: impl Read,
         options: &ReadOptions,
     ) -> Result<Self, TableError> {
-        read::text(source, reader, options)
+        read::text(source, reader, options, options.limits.bytes)
     }
 
     #[cfg(feature = "parquet")]
@@ -121,8 +138,21 @@ impl Table {
             source: source.to_string(),
             names,
             columns,
+            verbatim: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// The same columns under other names, in their order.
+    ///
+    /// # Panics
+    /// If there are not as many names as columns, or two are equal.
+    pub fn renamed(self, names: Vec<String>) -> Self {
+        assert!(
+            names.len() == self.columns.len() && first_repeat(&names).is_none(),
+            "columns of a table have distinct names"
+        );
+        Self { names, ..self }
     }
 
     /// The same rows with more that a person should know about how they were read.
@@ -155,7 +185,16 @@ impl Table {
             .iter()
             .map(|column| column.take(&rows))
             .collect();
-        Self { columns, ..self }.with_notes(vec![note])
+        let verbatim = self.verbatim.iter().map(|(name, cells)| {
+            let kept = rows.iter().map(|row| cells[*row].clone());
+            (name.clone(), kept.collect())
+        });
+        Self {
+            columns,
+            verbatim: verbatim.collect(),
+            ..self
+        }
+        .with_notes(vec![note])
     }
 
     /// The columns with their names, in order.
@@ -220,6 +259,25 @@ impl Table {
         let position = self.names.iter().position(|n| n == name)?;
         Some(&self.columns[position])
     }
+
+    /// The cells of a column as they are written in the text, blanks around them left out, if
+    /// [`ReadOptions::verbatim`] asked for them: `007` is not `7`.
+    pub fn verbatim(&self, name: &str) -> Option<&[String]> {
+        let kept = self.verbatim.iter().find(|(own, _)| own == name);
+        kept.map(|(_, cells)| cells.as_slice())
+    }
+}
+
+/// Whether a path leads to something that is read but holds no table: it may have no end.
+#[cfg(unix)]
+fn is_device(kind: FileType) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    kind.is_char_device() || kind.is_block_device()
+}
+
+#[cfg(not(unix))]
+fn is_device(_kind: FileType) -> bool {
+    false
 }
 
 impl Column {

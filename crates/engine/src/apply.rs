@@ -2,16 +2,23 @@
 
 use crate::fitted::FittedModel;
 use crate::predict::Predictor;
-use loopfit_data::preprocess::{Input, OutsideRange, PreprocessError};
+use loopfit_data::preprocess::{Features, Input, OutsideRange, PreprocessError};
 use loopfit_data::table::Column;
 use loopfit_data::{Table, Task};
 use loopfit_likelihood::Likelihood;
 use loopfit_model::Architecture;
+use loopfit_numerics::lanes::LANES;
 use loopfit_numerics::libm;
 use loopfit_numerics::special::{log_sum_exp, sigmoid};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::{mean, sum};
 use serde::Serialize;
+use std::ops::Range;
+
+/// Rows whose inputs in model units are in memory at once.
+const ROWS_AT_ONCE: usize = 1 << 16;
+/// Numbers that the steps of rows which are in memory at once may have, where they can be few enough.
+const NUMBERS_AT_ONCE: usize = 1 << 22;
 
 /// Why a model cannot be applied.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +38,11 @@ pub enum ApplyError {
         /// Row, from one.
         row: usize,
     },
+    /// A score that is no number.
+    #[error(
+        "these rows have no finite {0}: a target is too far from those of the training rows, or no row lies where the model is defined"
+    )]
+    NoScore(&'static str),
     /// An index that is no function of numbers.
     #[error(
         "the input `{column}` is a category and not a number: only models whose inputs are all numbers are functions on the unit cube"
@@ -121,48 +133,82 @@ pub struct Score {
 }
 
 impl FittedModel {
-    /// Predictions for all rows of a table, and notes on cells that needed treatment.
+    /// Predictions for all rows of a table, and notes on cells that needed treatment and on predictions that were held back.
     pub fn predict(&self, table: &Table) -> Result<(Predictions, Vec<String>), ApplyError> {
-        let rows: Vec<usize> = (0..table.rows()).collect();
-        let features = self.preprocessing.features(table, &rows)?;
-        let outputs = self.outputs(&features.x)?;
-        let mut notes = features.notes();
+        let predictor = self.predictor();
+        let (mut outputs, mut outside) = (Vec::new(), Vec::new());
+        let mut notes = self.in_parts(table, ROWS_AT_ONCE, |first, features| {
+            let part = predictor.predict(&features.x);
+            self.check_outputs(&part, first)?;
+            outputs.extend(part);
+            outside.extend(features.outside.iter().map(|row| first + row));
+            Ok::<_, ApplyError>(())
+        })?;
+        notes.extend(self.held_note(&outputs));
         let constant = match self.likelihood {
             Likelihood::Energy(energy) => {
                 let normaliser = self.normaliser(energy)?;
-                notes.extend(self.facts(normaliser, &outputs, &features).notes());
+                notes.extend(self.facts(normaliser, &outputs, &outside).notes());
                 self.log_constant(normaliser)
             }
             _ => 0.0,
         };
-        let predictions = self.predictions(&outputs, constant, &features.outside);
-        Ok((predictions, notes))
+        Ok((self.predictions(&outputs, constant, &outside), notes))
     }
 
-    /// As [`FittedModel::predict`] after each of the model's iterations, the first one first.
-    pub fn predict_every_iteration(
+    /// As [`FittedModel::predict`] after each of some of the model's iterations, counted from zero: calls `each` with the first row
+    /// and the steps of some rows after another, so that what is in memory does not grow with the table. Gives notes on cells that
+    /// needed treatment.
+    pub fn predict_every_iteration<E: From<ApplyError>>(
         &self,
         table: &Table,
-    ) -> Result<(Vec<IterationPredictions>, Vec<String>), ApplyError> {
-        let rows: Vec<usize> = (0..table.rows()).collect();
-        let features = self.preprocessing.features(table, &rows)?;
+        iterations: Range<usize>,
+        mut each: impl FnMut(usize, Vec<IterationPredictions>) -> Result<(), E>,
+    ) -> Result<Vec<String>, E> {
         let predictor = self.predictor();
-        let steps = predictor.every_iteration(&features.x);
         let constants = match self.likelihood {
-            Likelihood::Energy(energy) => self.log_constants(energy)?,
-            _ => vec![0.0; steps.len()],
+            Likelihood::Energy(energy) => self.log_constants(energy, iterations.clone())?,
+            _ => vec![0.0; iterations.len()],
         };
-        let of_each = steps.into_iter().zip(constants).map(|(step, constant)| {
-            self.check_outputs(&step.outputs)?;
-            Ok(IterationPredictions {
-                predictions: self.predictions(&step.outputs, constant, &features.outside),
-                change: step.change,
-            })
-        });
-        Ok((
-            of_each.collect::<Result<_, ApplyError>>()?,
-            features.notes(),
-        ))
+        let numbers = iterations.len().max(1) * (self.likelihood.outputs() + 1);
+        let at_once = (NUMBERS_AT_ONCE / numbers).clamp(LANES, ROWS_AT_ONCE);
+        self.in_parts(table, at_once, |first, features| {
+            let steps = predictor.every_iteration(&features.x, iterations.clone());
+            let of_each = steps.into_iter().zip(&constants).map(|(step, constant)| {
+                self.check_outputs(&step.outputs, first)?;
+                Ok(IterationPredictions {
+                    predictions: self.predictions(&step.outputs, *constant, &features.outside),
+                    change: step.change,
+                })
+            });
+            each(first, of_each.collect::<Result<_, ApplyError>>()?)
+        })
+    }
+
+    /// Calls `each` with the first row and the inputs of some rows after another, and gives notes on cells of all rows that needed
+    /// treatment.
+    fn in_parts<E: From<ApplyError>>(
+        &self,
+        table: &Table,
+        at_once: usize,
+        mut each: impl FnMut(usize, Features) -> Result<(), E>,
+    ) -> Result<Vec<String>, E> {
+        let mut all = Features {
+            x: Vec::new(),
+            missing: 0,
+            unknown: 0,
+            outside: Vec::new(),
+        };
+        for first in (0..table.rows()).step_by(at_once) {
+            let rows: Vec<usize> = (first..table.rows().min(first + at_once)).collect();
+            let part = self.preprocessing.features(table, &rows);
+            let part = part.map_err(ApplyError::from)?;
+            all.missing += part.missing;
+            all.unknown += part.unknown;
+            all.outside.extend(part.outside.iter().map(|row| first + row));
+            each(first, part)?;
+        }
+        Ok(all.notes())
     }
 
     /// Half the width of intervals around predictions that cover new responses with a probability of `level`, between 0 and 1;
@@ -265,6 +311,25 @@ impl FittedModel {
         }
     }
 
+    /// How many responses are not what the network says but the nearest that the model gives, if there are some.
+    fn held_note(&self, outputs: &[f64]) -> Option<String> {
+        if self.preprocessing.task() != Task::Regression {
+            return None;
+        }
+        let most = f64::from(self.bounds.output);
+        let is_held = |f: &&f64| {
+            f.abs() >= most || self.response(**f) != self.preprocessing.to_original(**f)
+        };
+        let held = outputs.iter().filter(is_held).count();
+        let [low, high] = [-most, most].map(|f| self.response(f) as f32);
+        (held > 0).then(|| {
+            format!(
+                "predictions held to the range from {low} to {high}: {held} of {}",
+                outputs.len()
+            )
+        })
+    }
+
     /// What outputs say; of an energy model, `constant` below the index is the log density, and
     /// rows outside its support have none.
     fn predictions(&self, outputs: &[f64], constant: f64, outside: &[usize]) -> Predictions {
@@ -292,14 +357,15 @@ impl FittedModel {
     /// Outputs of the network, all of them numbers.
     fn outputs(&self, x: &[f32]) -> Result<Vec<f64>, ApplyError> {
         let outputs = self.predictor().predict(x);
-        self.check_outputs(&outputs)?;
+        self.check_outputs(&outputs, 0)?;
         Ok(outputs)
     }
 
-    fn check_outputs(&self, outputs: &[f64]) -> Result<(), ApplyError> {
-        match outputs.iter().position(|f| f.is_nan()) {
+    /// An error if an output is not a number; the first of them belong to row `first`.
+    fn check_outputs(&self, outputs: &[f64], first: usize) -> Result<(), ApplyError> {
+        match outputs.iter().position(|f| !f.is_finite()) {
             Some(i) => Err(ApplyError::Overflow {
-                row: i / self.likelihood.outputs() + 1,
+                row: first + i / self.likelihood.outputs() + 1,
             }),
             None => Ok(()),
         }
@@ -325,7 +391,8 @@ impl FittedModel {
             .map(|v| f64::from(*v))
             .collect();
         let outputs = self.outputs(&features.x)?;
-        let notes = features.notes();
+        let mut notes = features.notes();
+        notes.extend(self.held_note(&outputs));
         let score = |rows, metric, value, also| Score {
             rows,
             metric,
@@ -334,7 +401,7 @@ impl FittedModel {
             notes,
         };
         let rows = rows.len();
-        Ok(match self.likelihood {
+        let mut score = match self.likelihood {
             Likelihood::Gaussian(_) | Likelihood::Laplace(_) => {
                 let original = |f: &f64| self.preprocessing.to_original(*f);
                 let y: Vec<f64> = y.iter().map(original).collect();
@@ -369,7 +436,13 @@ impl FittedModel {
                     vec![("accuracy", right as f64 / rows as f64)],
                 )
             }
-        })
+        };
+        // Rows that share one response have no R2.
+        score.also.retain(|(_, value)| value.is_finite());
+        match score.value.is_finite() {
+            true => Ok(score),
+            false => Err(ApplyError::NoScore(score.metric)),
+        }
     }
 
     /// Exact draws from a density model by rejection, in the units of the columns, row-major.

@@ -6,6 +6,7 @@ use loopfit_data::preprocess::Features;
 use loopfit_likelihood::{Energy, Likelihood, LogNormaliser, Nodes};
 use loopfit_numerics::sum::mean;
 use serde::Serialize;
+use std::ops::Range;
 
 /// From this share of rows on a person should know that the clip binds.
 const NOTABLE_SHARE: f64 = 0.01;
@@ -60,9 +61,9 @@ impl FittedModel {
         &self,
         normaliser: LogNormaliser,
         index: &[f64],
-        features: &Features,
+        outside: &[usize],
     ) -> DensityFacts {
-        self.facts_at(normaliser, &inside(index, features))
+        self.facts_at(normaliser, &inside(index, outside))
     }
 
     fn facts_at(&self, normaliser: LogNormaliser, index: &[f64]) -> DensityFacts {
@@ -84,7 +85,7 @@ impl FittedModel {
         features: &Features,
     ) -> Result<Score, ApplyError> {
         let normaliser = self.normaliser(energy)?;
-        let index = inside(outputs, features);
+        let index = inside(outputs, &features.outside);
         let mut notes = features.notes();
         notes.extend(self.facts_at(normaliser, &index).notes());
         if index.len() < outputs.len() {
@@ -122,35 +123,38 @@ impl FittedModel {
         normaliser.value + self.preprocessing.log_volume()
     }
 
-    /// [`FittedModel::log_constant`] after each of the iterations.
-    pub(crate) fn log_constants(&self, energy: Energy) -> Result<Vec<f64>, ApplyError> {
+    /// [`FittedModel::log_constant`] after each of these iterations, counted from zero.
+    pub(crate) fn log_constants(
+        &self,
+        energy: Energy,
+        iterations: Range<usize>,
+    ) -> Result<Vec<f64>, ApplyError> {
         let finer = Energy::evaluation(energy.d())?;
         if let Nodes::Grid { .. } = finer.nodes() {
             let nodes = self
                 .predictor()
-                .every_iteration(&narrow(&finer.node_points()));
+                .every_iteration(&narrow(&finer.node_points()), iterations);
             let volume = self.preprocessing.log_volume();
             let constants = nodes
                 .iter()
                 .map(|s| finer.log_normaliser(&s.outputs) + volume);
             return Ok(constants.collect());
         }
-        let iterations = self.parameters.network().tying().iterations();
         let at = |t: usize| {
             let stopped = Self {
-                parameters: self.parameters.after(t)?,
+                parameters: self.parameters.after(t + 1)?,
                 ..self.clone()
             };
             Ok(stopped.log_constant(stopped.normaliser(energy)?))
         };
-        (1..=iterations).map(at).collect()
+        iterations.map(at).collect()
     }
 }
 
 /// The values at rows that lie inside the box.
-fn inside(values: &[f64], features: &Features) -> Vec<f64> {
+fn inside(values: &[f64], outside: &[usize]) -> Vec<f64> {
     let mut inside = vec![true; values.len()];
-    features.outside.iter().for_each(|row| inside[*row] = false);
+    outside.iter().for_each(|row| inside[*row] = false);
     let values = values.iter().zip(inside).filter(|(_, inside)| *inside);
     values.map(|(value, _)| *value).collect()
 }

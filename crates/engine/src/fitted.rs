@@ -295,6 +295,8 @@ fn contradiction(model: &FittedModel) -> Option<String> {
         ))
     } else if let Some(why) = model.assessment.as_ref().and_then(Assessment::wrong) {
         Some(why.to_string())
+    } else if let Some(why) = overflow(model) {
+        Some(why)
     } else if matches!(likelihood, Likelihood::Energy(e) if e.d() != network.d()) {
         Some("its likelihood has another dimension than its network".to_string())
     } else if task == Task::Density && !preprocessing.inputs().iter().all(in_cube) {
@@ -302,6 +304,29 @@ fn contradiction(model: &FittedModel) -> Option<String> {
     } else {
         None
     }
+}
+
+/// Which column's scaling leaves the range of numbers for some output of the network or some cell, if any.
+fn overflow(model: &FittedModel) -> Option<String> {
+    let preprocessing = &model.preprocessing;
+    let residuals = model.assessment.as_ref().map(|a| a.residuals.as_slice());
+    let widest = residuals.and_then(<[f64]>::last).copied().unwrap_or(0.0);
+    let target = preprocessing.target().filter(|target| match target {
+        Target::Response { mean, sd, .. } => {
+            let largest = mean.abs() + sd * f64::from(model.bounds.output) + widest;
+            !largest.is_finite()
+        }
+        Target::Classes { .. } => false,
+    });
+    let input = preprocessing.inputs().iter().find(|input| match input {
+        Input::Unit { low, width, .. } => !(low.abs() + width).is_finite(),
+        Input::Binary { sd, .. } => !((1.0 / sd) as f32).is_finite(),
+        Input::Numeric { .. } | Input::Categorical { .. } => false,
+    });
+    let name = target.map(Target::name).or(input.map(Input::name))?;
+    Some(format!(
+        "the scaling of its column `{name}` overflows: such a model was not fitted"
+    ))
 }
 
 fn section<T: for<'de> Deserialize<'de>>(

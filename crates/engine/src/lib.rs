@@ -15,6 +15,8 @@
 //! outputs into their gradient in between, `gradient` strings the three together, `adam` or `scoring` (with the
 //! curvature of `information`) makes the step and `fit` keeps the best checkpoint by its `loss`.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 mod adam;
 mod apply;
 mod batches;

@@ -5,6 +5,7 @@ use crate::program::{Activations, Program};
 use loopfit_model::{Bounds, Parameters};
 use loopfit_numerics::lanes::{LANES, Lane, Level};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Strips that one task predicts with all their states in memory, unless those are too large.
 const STRIPS_WITH_STATES: usize = 8;
@@ -58,17 +59,21 @@ impl Predictor {
         outputs
     }
 
-    /// As [`Predictor::predict`] after each of the iterations `1..=T`: the last step has the same
-    /// outputs, bit for bit.
-    pub fn every_iteration(&self, rows: &[f32]) -> Vec<Step> {
+    /// As [`Predictor::predict`] after each of some of the iterations, counted from zero: the last of all has the same outputs, bit
+    /// for bit.
+    ///
+    /// # Panics
+    /// If there are not so many iterations.
+    pub fn every_iteration(&self, rows: &[f32], iterations: Range<usize>) -> Vec<Step> {
         let d = self.program.d();
         assert_eq!(rows.len() % d, 0, "rows of d inputs");
+        assert!(iterations.end <= self.program.iterations(), "iterations");
         let at_once = LANES * self.program.strips_at_once(STRIPS_WITH_STATES);
         let parts: Vec<Vec<Step>> = rows
             .par_chunks(at_once * d)
-            .map(|rows| self.steps(rows))
+            .map(|rows| self.steps(rows, iterations.clone()))
             .collect();
-        let mut steps = vec![Step::default(); self.program.iterations()];
+        let mut steps = vec![Step::default(); iterations.len()];
         for part in parts {
             for (step, part) in steps.iter_mut().zip(part) {
                 step.outputs.extend(part.outputs);
@@ -79,7 +84,7 @@ impl Predictor {
     }
 
     /// The steps of a few rows, all of whose states are kept at once.
-    fn steps(&self, rows: &[f32]) -> Vec<Step> {
+    fn steps(&self, rows: &[f32], iterations: Range<usize>) -> Vec<Step> {
         let (d, c) = (self.program.d(), self.program.outputs());
         let n = rows.len() / d;
         let mut x = Vec::new();
@@ -94,7 +99,7 @@ impl Predictor {
             .states(&kept)
             .chunks_exact(strips * width)
             .collect();
-        states
+        states[iterations.start..=iterations.end]
             .windows(2)
             .map(|pair| {
                 self.program.output(&self.params, pair[1], &mut out);

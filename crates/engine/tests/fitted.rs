@@ -249,6 +249,95 @@ fn probabilities_sum_to_one_and_the_label_is_the_largest() {
     }
 }
 
+/// Steps come some rows at a time and are those of all rows; the last one is the prediction, and every part of the iterations gives
+/// the same.
+#[test]
+fn iterations_come_in_parts() {
+    // So many that all rows do not go at once.
+    let (rows, t) = (6000, 400);
+    for task in [
+        Task::Regression,
+        Task::Multiclass { classes: 3 },
+        Task::Density,
+    ] {
+        let mut model = model(task);
+        let outputs = model.likelihood.outputs();
+        let network = Network::ffn(2, outputs, 3, 8, Tying::Loop { t }).unwrap();
+        model.parameters = init::fresh(&network, 1.0, Stream::new(5));
+        let table = table(rows);
+        let steps = |iterations: std::ops::Range<usize>| {
+            let (mut all, mut parts) = (Vec::new(), 0);
+            let notes = model.predict_every_iteration(&table, iterations, |first, steps| {
+                assert_eq!(first, all.len());
+                parts += 1;
+                let last = steps.last().unwrap();
+                all.extend((0..last.change.len()).map(|row| match &last.predictions {
+                    Predictions::Responses(v) | Predictions::LogDensities(v) => vec![v[row]],
+                    Predictions::Probabilities { values, .. } => values[3 * row..][..3].to_vec(),
+                }));
+                Ok::<_, loopfit_engine::ApplyError>(())
+            });
+            (all, parts, notes.unwrap())
+        };
+        let (all, parts, notes) = steps(0..t);
+        assert!(parts > 1 && all.len() == rows, "{parts}");
+        let (last, part, _) = steps(t - 1..t);
+        assert_eq!((&last, part), (&all, 1));
+        let (whole, mut noted) = model.predict(&table).unwrap();
+        noted.retain(|note| !note.contains("held"));
+        assert_eq!(notes, noted);
+        let flat: Vec<f64> = all.concat();
+        match whole {
+            Predictions::Responses(v) | Predictions::LogDensities(v) => assert_eq!(v, flat),
+            Predictions::Probabilities { values, .. } => assert_eq!(values, flat),
+        }
+    }
+}
+
+/// Far inputs give one number, which is said.
+#[test]
+fn predictions_that_are_held_back_are_counted() {
+    let model = model(Task::Regression);
+    let far = |factor: f64| {
+        let columns = table(50).into_columns().into_iter().map(|(name, column)| {
+            let Column::Numeric(values) = column else {
+                panic!("numbers")
+            };
+            let values = values.iter().map(|v| v * factor).collect();
+            (name, Column::Numeric(values))
+        });
+        Table::from_columns("far", columns.collect())
+    };
+    let (_, notes) = model.predict(&far(1.0)).unwrap();
+    assert!(notes.is_empty(), "{notes:?}");
+    let (Predictions::Responses(predicted), notes) = model.predict(&far(1e6)).unwrap() else {
+        panic!("responses")
+    };
+    let p = serde_json::to_value(&model.preprocessing).unwrap();
+    let constant = |key: &str| p["target"]["response"][key].as_f64().unwrap();
+    let ends = [-8.0, 8.0].map(|f| constant("mean") + constant("sd") * f);
+    let held = predicted.iter().filter(|y| ends.contains(y)).count();
+    assert!(held > 10);
+    let [low, high] = ends.map(|end| end as f32);
+    let note = format!("predictions held to the range from {low} to {high}: {held} of 50");
+    assert_eq!(notes, [note]);
+    let score = model.score(&far(1e6), &(0..50).collect::<Vec<_>>()).unwrap();
+    assert_eq!(score.notes, notes);
+}
+
+/// No score is better than one that is no number.
+#[test]
+fn scores_are_numbers() {
+    let regression = model(Task::Regression);
+    let one = regression.score(&table(50), &[3]).unwrap();
+    assert!(one.also.iter().all(|(name, _)| *name != "R2"), "{one:?}");
+    let density = model(Task::Density);
+    let far = Column::Numeric(vec![1e6]);
+    let far = Table::from_columns("far", vec![("u".into(), far.clone()), ("v".into(), far)]);
+    let error = density.score(&far, &[0]).unwrap_err();
+    assert!(error.to_string().contains("no finite NLL"), "{error}");
+}
+
 /// What happens to the sections of a model file.
 type Change = Box<dyn Fn(&mut serde_json::Map<String, Value>)>;
 
@@ -339,6 +428,33 @@ fn a_model_file_that_contradicts_itself_is_refused() {
                 json!({"numeric": {"name": "u", "mean": 5.0, "sd": 2.0, "median": 1.0}}),
             )),
             "not mapped to the unit interval",
+        ),
+        (
+            &regression,
+            Box::new(set(
+                "preprocessing",
+                "/target/response/sd",
+                json!(f64::MAX / 4.0),
+            )),
+            "the scaling of its column `y` overflows",
+        ),
+        (
+            &regression,
+            Box::new(set(
+                "preprocessing",
+                "/inputs/0",
+                json!({"binary": {"name": "u", "categories": ["a", "b"], "mean": 0.5, "sd": 1e-300}}),
+            )),
+            "the scaling of its column `u` overflows",
+        ),
+        (
+            &density,
+            Box::new(set(
+                "preprocessing",
+                "/inputs/0/unit/width",
+                json!(f64::MAX),
+            )),
+            "the scaling of its column `u` overflows",
         ),
     ];
     for (model, change, words) in cases {

@@ -8,6 +8,8 @@
 //! convergence (Levenberg-Marquardt, strengths of the penalty by evidence) on the `curvature` of its loss, which
 //! `tape` computes eight `rows` at a time, and `honest` says how good the winner is.
 
+#![forbid(unsafe_code)]
+
 mod candidates;
 mod choice;
 mod climb;

@@ -9,6 +9,8 @@
 //! - [`packing`]: the packing of Lemma C.3, with functions that can be evaluated;
 //! - [`verification`]: the lemma's assertions, verified for a packing.
 
+#![forbid(unsafe_code)]
+
 pub mod bump;
 pub mod class;
 pub mod code;

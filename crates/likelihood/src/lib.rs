@@ -18,6 +18,8 @@
 //! ([`distance`]). The three families with one output share them as the trait
 //! [`ScalarLikelihood`]; [`Likelihood`] is any of the five.
 
+#![forbid(unsafe_code)]
+
 pub mod bernoulli;
 pub mod distance;
 pub mod energy;

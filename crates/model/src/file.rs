@@ -8,7 +8,7 @@
 mod atomic;
 mod error;
 
-pub use atomic::write_atomic;
+pub use atomic::{behind_links, write_atomic, write_atomic_with};
 pub use error::{FileError, FormatError};
 
 use crate::bounds::Bounds;

@@ -17,6 +17,8 @@
 //! - [`mod@reference`]: the function itself in plain `f64`, as the paper writes it;
 //! - [`mod@file`]: model files, written atomically and checked when read.
 
+#![forbid(unsafe_code)]
+
 pub mod activation;
 pub mod bounds;
 pub mod budget;

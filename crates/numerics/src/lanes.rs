@@ -27,13 +27,14 @@ impl Lane {
 
     /// Lines as one slice of numbers.
     pub fn flatten(lines: &[Self]) -> &[f32] {
-        // SAFETY: a `Lane` is sixteen `f32` without padding (size 64, `repr(C)`).
+        // SAFETY: a `Lane` is sixteen `f32` without padding (`repr(C)`, size asserted below) and aligned
+        // to more than an `f32` needs, so `lines.len() * LANES` numbers from its first are in bounds.
         unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * LANES) }
     }
 
     /// Lines as one mutable slice of numbers.
     pub fn flatten_mut(lines: &mut [Self]) -> &mut [f32] {
-        // SAFETY: as in `flatten`.
+        // SAFETY: as in `flatten`; the lines are borrowed mutably for as long as the numbers.
         unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * LANES) }
     }
 

@@ -14,6 +14,8 @@
 //! Transcendental functions come from [`libm`], a pure Rust port of musl's, and
 //! never from the platform: two platforms' `exp` differ in the last bit.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 pub mod cholesky;
 pub mod jet;
 pub mod lanes;

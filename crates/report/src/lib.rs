@@ -38,6 +38,8 @@
 //! # Ok::<(), loopfit_report::ComparisonError>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod axis;
 pub mod comparison;
 pub mod document;

@@ -16,6 +16,8 @@
 //! Selection sees validation losses only; test samples are touched once, by
 //! [`replication::Replication::judge`], after every choice is made.
 
+#![forbid(unsafe_code)]
+
 pub mod compare;
 pub mod cost;
 pub mod curve;

@@ -14,6 +14,8 @@
 //! `trial`'s training and validation samples and write their fits through a `recorder`. Test
 //! samples are behind a door that opens for frozen choices alone.
 
+#![forbid(unsafe_code)]
+
 pub mod builtin;
 pub mod progress;
 pub mod protocol;

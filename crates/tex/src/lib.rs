@@ -3,6 +3,8 @@
 //! Browsers render MathML by themselves, so the pages of a plain `cargo doc` show formulas without scripts, without
 //! fonts from elsewhere and without a network.
 
+#![forbid(unsafe_code)]
+
 use proc_macro::{Literal, TokenStream, TokenTree};
 
 mod error;

@@ -19,6 +19,8 @@
 //! Numbering is that of the paper: equations (1) to (23) in the text, (S1) and up in the
 //! appendices.
 
+#![forbid(unsafe_code)]
+
 pub mod bound;
 pub mod calibration;
 pub mod check;

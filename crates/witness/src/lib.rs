@@ -21,6 +21,8 @@
 //!   with the resolution, at [`points`] of the cube;
 //! - [`golden`]: comparing with exact values from another program.
 
+#![forbid(unsafe_code)]
+
 pub mod affine;
 pub mod arithmetic;
 pub mod block;

@@ -1,21 +1,26 @@
 //! `loopfit predict`.
 
+mod write;
+
 use crate::architecture::ExpectedArchitecture;
-use crate::data::{DataName, ReadArguments};
+use crate::data::DataName;
 use crate::exit::{Exit, usage};
 use crate::iterations::IterationsArgument;
+use crate::rows::{self, RowsArguments};
 use crate::{Global, output};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use loopfit_data::Table;
-use loopfit_data::preprocess::PreprocessError;
-use loopfit_engine::{ApplyError, FittedModel, IterationPredictions, Predictions};
+use loopfit_data::preprocess::OutsideRange;
+use loopfit_data::roles::RolesError;
+use loopfit_engine::{ApplyError, FittedModel, IterationPredictions};
 use loopfit_report::number;
-use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::path::PathBuf;
+use write::{Beside, Interval};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit predict model.safetensors new.csv > predictions.csv\n  loopfit predict model.safetensors new.csv -o predictions.csv\n  loopfit predict model.safetensors - --json < new.csv\n  loopfit predict model.safetensors new.csv --interval 0.9 > intervals.csv\n  loopfit predict model.safetensors new.csv --flag > flagged.csv\n  loopfit predict model.safetensors new.csv --every-iteration > readout.csv\n  loopfit predict model.safetensors new.csv --iterations 8"
+    after_help = "Examples:\n  loopfit predict model.safetensors new.csv > predictions.csv\n  loopfit predict model.safetensors new.csv -o predictions.csv\n  loopfit predict model.safetensors new.csv --id name --id date > predictions.csv\n  loopfit predict model.safetensors - --json < new.csv\n  loopfit predict model.safetensors values.csv --no-header > predictions.csv\n  loopfit predict model.safetensors new.csv --interval 0.9 > intervals.csv\n  loopfit predict model.safetensors new.csv --flag > flagged.csv\n  loopfit predict model.safetensors new.csv --every-iteration > readout.csv\n  loopfit predict model.safetensors new.csv --iterations 8"
 )]
 pub(crate) struct Arguments {
     /// The model file.
@@ -26,9 +31,9 @@ pub(crate) struct Arguments {
     /// Write a csv file instead of printing.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Seed of a simulation: its function and its rows; 0 by default.
-    #[arg(long)]
-    seed: Option<u64>,
+    /// Carry a column along, before the predictions and as it is written; may be repeated.
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, conflicts_with = "no_header")]
+    id: Vec<String>,
     /// Add columns `lower` and `upper`: an interval that holds a new response with this probability, from residuals of rows
     /// that fits had not seen.
     #[arg(long, value_name = "LEVEL", value_parser = level, conflicts_with_all = ["every_iteration", "iterations"])]
@@ -37,6 +42,10 @@ pub(crate) struct Arguments {
     /// hold, so that its prediction is an extrapolation.
     #[arg(long)]
     flag: bool,
+    /// Put an apostrophe before names, classes and identifiers that begin with = + - or @, which a spreadsheet would run as a
+    /// formula.
+    #[arg(long)]
+    csv_safe: bool,
     /// Give the prediction after each iteration t = 1, ..., T, with the relative change of the
     /// state, |S_t - S_(t-1)| / |S_t|: small changes say that fewer iterations would do.
     #[arg(long)]
@@ -46,10 +55,20 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     expected: ExpectedArchitecture,
     #[command(flatten)]
-    read: ReadArguments,
+    rows: RowsArguments,
 }
 
+/// More iterations than can be shown one by one.
+const MOST_STEPS: usize = 1 << 16;
+/// Rows and iterations whose steps are in memory at once for JSON, which goes by iterations.
+const STEPS_AT_ONCE: usize = 1 << 23;
+
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    if a.csv_safe && global.json {
+        return Err(usage(
+            "--csv-safe is for csv files and --json is none: leave one out".to_string(),
+        ));
+    }
     if let Some(path) = &a.output {
         if global.json {
             return Err(usage(
@@ -64,7 +83,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
                 .collect::<Vec<_>>(),
         )?;
     }
-    let model = a.iterations.load(&a.model)?;
+    let model = a.iterations.load(&a.model, global)?;
     a.expected.check(&model, &a.model)?;
     let interval = match a.interval {
         Some(level) => Some(Interval {
@@ -73,49 +92,17 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         }),
         None => None,
     };
-    let (table, mut notes) = a.read.table(&a.data, a.seed)?;
+    let (table, mut notes) = a.rows.table(&a.data, &model, &a.id)?;
     notes.extend_from_slice(table.notes());
-    let (json, csv) = if a.every_iteration {
-        let every = || model.predict_every_iteration(&table);
-        let every = super::on_threads(global, every)?;
-        let (steps, more) = every.map_err(|e| a.iterations.explain(e))?;
-        notes.extend(more);
-        notes.push(convergence(&steps));
-        let outside = a.outside(&model, &table, &mut notes)?;
-        (
-            every_to_json(&steps, outside.as_ref()),
-            every_to_csv(&steps, outside.as_ref())?,
-        )
-    } else {
-        let predicted = super::on_threads(global, || model.predict(&table))?;
-        let (predictions, more) = predicted.map_err(|e| a.iterations.explain(e))?;
-        notes.extend(more);
-        notes.extend(super::witness::silent(&model, &predictions));
-        let outside = a.outside(&model, &table, &mut notes)?;
-        (
-            with_beside(
-                to_json(&predictions),
-                &predictions,
-                interval,
-                outside.as_ref(),
-            ),
-            to_csv(&predictions, interval, outside.as_ref())?,
-        )
-    };
-    if !global.quiet {
-        notes.iter().for_each(|note| output::say(note));
-    }
-    if global.json {
-        output::print_json(&json)?;
-    } else {
-        match &a.output {
-            Some(path) => {
-                output::write_file(path, &csv)?;
-                output::wrote(path, global);
-            }
-            None => output::print(&csv)?,
-        }
-    }
+    super::on_threads(global, || {
+        let apply = Apply {
+            a,
+            global,
+            model: &model,
+            table: &table,
+        };
+        apply.run(interval, notes)
+    })??;
     Ok(Exit::Done)
 }
 
@@ -128,217 +115,189 @@ fn level(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What is added on both sides of a prediction.
-#[derive(Clone, Copy)]
-struct Interval {
-    level: f64,
-    half_width: f64,
+/// All that predictions are made of.
+struct Apply<'a> {
+    a: &'a Arguments,
+    global: &'a Global,
+    model: &'a FittedModel,
+    table: &'a Table,
 }
 
-impl Interval {
-    fn ends(self, prediction: f64) -> [f64; 2] {
-        [prediction - self.half_width, prediction + self.half_width]
+impl Apply<'_> {
+    /// Nothing is written before every row is known to have predictions.
+    fn run(&self, interval: Option<Interval>, mut notes: Vec<String>) -> Result<()> {
+        let a = self.a;
+        let explain = |e: ApplyError| a.iterations.explain(e);
+        let (predictions, more) = self.model.predict(self.table).map_err(explain)?;
+        notes.extend(more);
+        notes.extend(super::witness::silent(self.model, &predictions));
+        if a.every_iteration {
+            notes.push(self.convergence()?);
+        }
+        let beside = Beside {
+            ids: self.ids(&write::header(&predictions))?,
+            interval,
+            outside: self.outside(&mut notes)?,
+            safe: a.csv_safe,
+        };
+        if !self.global.quiet {
+            notes.iter().for_each(|note| output::say(note));
+        }
+        output::write_rows(a.output.as_deref(), self.global, |out| {
+            match (a.every_iteration, self.global.json) {
+                (false, false) => beside.write_csv(out, &predictions),
+                (false, true) => beside.write_json(out, &predictions),
+                (true, false) => {
+                    drop(predictions);
+                    beside.write_every_csv(out, |each| self.steps(0..self.t(), each))
+                }
+                (true, true) => {
+                    drop(predictions);
+                    let rows = self.table.rows();
+                    beside.write_every_json(out, rows, |each| self.by_iteration(each))
+                }
+            }
+        })
     }
-}
 
-/// For each row its columns outside what the training rows hold.
-type Outside = Vec<Vec<String>>;
+    /// The model's iterations.
+    fn t(&self) -> usize {
+        self.model.parameters.network().tying().iterations()
+    }
 
-impl Arguments {
-    /// The columns to flag, if asked for, and in any case a note on rows that have some; a model without ranges cannot say.
+    /// Calls `each` with the first row and the steps of some rows after another.
+    fn steps(
+        &self,
+        iterations: std::ops::Range<usize>,
+        mut each: impl FnMut(usize, Vec<IterationPredictions>) -> Result<()>,
+    ) -> Result<()> {
+        let steps = self.model.predict_every_iteration(
+            self.table,
+            iterations,
+            |first, steps| each(first, steps).map_err(Stop::Caller),
+        );
+        match steps {
+            Ok(_) => Ok(()),
+            Err(Stop::Caller(error)) => Err(error),
+            Err(Stop::Apply(error)) => Err(self.a.iterations.explain(error)),
+        }
+    }
+
+    /// Calls `each` with one iteration after another and the step of all rows.
+    fn by_iteration(
+        &self,
+        each: &mut dyn FnMut(usize, IterationPredictions) -> Result<()>,
+    ) -> Result<()> {
+        let at_once = (STEPS_AT_ONCE / self.table.rows().max(1)).max(1);
+        for start in (0..self.t()).step_by(at_once) {
+            let mut all: Vec<IterationPredictions> = Vec::new();
+            self.steps(start..self.t().min(start + at_once), |_, steps| {
+                if all.is_empty() {
+                    all = steps;
+                } else {
+                    all.iter_mut()
+                        .zip(steps)
+                        .for_each(|(all, more)| write::append(all, more));
+                }
+                Ok(())
+            })?;
+            for (i, step) in all.into_iter().enumerate() {
+                each(start + i, step)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// From which iteration on the state hardly changes, in a sentence.
+    fn convergence(&self) -> Result<String> {
+        let (t, n) = (self.t(), self.table.rows());
+        ensure!(
+            t <= MOST_STEPS,
+            "the model makes T = {} iterations, too many to show one by one: stop earlier with --iterations",
+            number::integer(t as u64)
+        );
+        // The median is small if more than half of the changes are.
+        let (mut small, mut last) = (vec![0; t], Vec::with_capacity(n));
+        self.steps(0..t, |_, steps| {
+            for (small, step) in small.iter_mut().zip(&steps) {
+                *small += step.change.iter().filter(|v| **v < SMALL).count();
+            }
+            last.extend(steps.into_iter().last().into_iter().flat_map(|s| s.change));
+            Ok(())
+        })?;
+        let settled = small.iter().rev().take_while(|small| 2 * **small > n);
+        let settled = settled.count();
+        Ok(if settled == 0 {
+            format!(
+                "the last iteration, t = {t}, still changes the state by {:.1}% (median over rows)",
+                100.0 * median(last)
+            )
+        } else {
+            format!(
+                "from t = {} of {t} on, an iteration changes the state by less than {:.0}% (median over rows)",
+                t - settled + 1,
+                100.0 * SMALL
+            )
+        })
+    }
+
+    /// The columns to carry along.
+    fn ids(&self, header: &[String]) -> Result<Vec<(String, Vec<Cow<'_, str>>)>> {
+        let taken = ["row", "t", "change", "lower", "upper", "outside"];
+        let ids = self.a.id.iter().enumerate().map(|(i, name)| {
+            ensure!(
+                !self.a.id[..i].contains(name),
+                "--id {name} is there twice: leave one out"
+            );
+            ensure!(
+                !header.contains(name) && !taken.contains(&name.as_str()),
+                "--id {name} has the name of a column that predict writes: rename it in {}",
+                self.table.source()
+            );
+            let column = self.table.column(name);
+            let column = column.ok_or_else(|| RolesError::no_column(self.table, name))?;
+            let cells = match self.table.verbatim(name) {
+                Some(cells) => cells.iter().map(|cell| Cow::from(cell.as_str())).collect(),
+                None => (0..self.table.rows())
+                    .map(|row| Cow::from(column.text(row).unwrap_or_default()))
+                    .collect(),
+            };
+            Ok((name.clone(), cells))
+        });
+        ids.collect()
+    }
+
+    /// The rows to flag, if asked for, and in any case a note on them; a model without ranges cannot say.
     fn outside(
         &self,
-        model: &FittedModel,
-        table: &Table,
         notes: &mut Vec<String>,
-    ) -> Result<Option<Outside>> {
-        let found = match model.outside_range(table) {
-            Err(ApplyError::Preprocess(PreprocessError::NoRange { .. })) if !self.flag => {
-                return Ok(None);
-            }
-            found => found?,
-        };
-        if !found.is_empty() {
-            let hint = if self.flag { "" } else { "; --flag says which" };
-            notes.push(format!(
-                "rows outside the range of the training rows: {} of {}{hint}",
-                number::integer(found.len() as u64),
-                number::integer(table.rows() as u64)
-            ));
-        }
-        let mut outside = vec![Vec::new(); table.rows()];
-        for row in found {
-            outside[row.position] = row.columns.into_iter().map(String::from).collect();
-        }
-        Ok(self.flag.then_some(outside))
+    ) -> Result<Option<Vec<OutsideRange<'_>>>> {
+        let found = rows::outside(self.model, self.table, self.a.flag)?;
+        let note = found
+            .as_ref()
+            .and_then(|found| rows::outside_note(found, self.table));
+        let hint = if self.a.flag { "" } else { "; --flag says which" };
+        notes.extend(note.map(|note| note + hint));
+        Ok(found.filter(|_| self.a.flag))
     }
 }
 
-/// The flag's cell of a row, if there are flags.
-fn flags(outside: Option<&Outside>, row: usize) -> Option<String> {
-    outside.map(|outside| outside[row].join(";"))
+/// Why steps stop.
+enum Stop {
+    Apply(ApplyError),
+    Caller(anyhow::Error),
 }
 
-/// The flag's name, if there are flags.
-fn flags_name(outside: Option<&Outside>) -> Option<String> {
-    outside.map(|_| "outside".to_string())
-}
-
-fn to_csv(
-    predictions: &Predictions,
-    interval: Option<Interval>,
-    outside: Option<&Outside>,
-) -> Result<String> {
-    let mut csv = csv::Writer::from_writer(Vec::new());
-    let ends = interval.map(|_| ["lower", "upper"].map(String::from));
-    let names = header(predictions)
-        .into_iter()
-        .chain(ends.into_iter().flatten());
-    csv.write_record(names.chain(flags_name(outside)))?;
-    for row in 0..rows(predictions) {
-        let ends = match (interval, predictions) {
-            (Some(interval), Predictions::Responses(values)) => {
-                interval.ends(values[row]).map(|v| v.to_string()).to_vec()
-            }
-            _ => Vec::new(),
-        };
-        let cells = cells(predictions, row).into_iter().chain(ends);
-        csv.write_record(cells.chain(flags(outside, row)))?;
-    }
-    Ok(String::from_utf8(csv.into_inner()?)?)
-}
-
-/// One line for each row and iteration.
-fn every_to_csv(steps: &[IterationPredictions], outside: Option<&Outside>) -> Result<String> {
-    let mut csv = csv::Writer::from_writer(Vec::new());
-    let Some(last) = steps.last() else {
-        return Ok(String::new());
-    };
-    let place = ["row", "t"].map(String::from).into_iter();
-    let change = std::iter::once("change".to_string()).chain(flags_name(outside));
-    csv.write_record(place.chain(header(&last.predictions)).chain(change))?;
-    for row in 0..rows(&last.predictions) {
-        for (i, step) in steps.iter().enumerate() {
-            let place = [(row + 1).to_string(), (i + 1).to_string()].into_iter();
-            let change = std::iter::once(step.change[row].to_string());
-            let change = change.chain(flags(outside, row));
-            csv.write_record(place.chain(cells(&step.predictions, row)).chain(change))?;
-        }
-    }
-    Ok(String::from_utf8(csv.into_inner()?)?)
-}
-
-fn every_to_json(steps: &[IterationPredictions], outside: Option<&Outside>) -> Value {
-    let of_each = steps.iter().enumerate().map(|(i, step)| {
-        let mut json = to_json(&step.predictions);
-        json["t"] = json!(i + 1);
-        json["change"] = json!(step.change);
-        json
-    });
-    let mut json = json!({ "iterations": of_each.collect::<Vec<_>>() });
-    if let Some(outside) = outside {
-        json["outside"] = json!(outside);
-    }
-    json
-}
-
-/// Adds intervals and flags.
-fn with_beside(
-    mut json: Value,
-    predictions: &Predictions,
-    interval: Option<Interval>,
-    outside: Option<&Outside>,
-) -> Value {
-    if let (Some(interval), Predictions::Responses(values)) = (interval, predictions) {
-        let ends: Vec<[f64; 2]> = values.iter().map(|v| interval.ends(*v)).collect();
-        json["level"] = json!(interval.level);
-        json["half_width"] = json!(interval.half_width);
-        json["lower"] = ends.iter().map(|[lower, _]| *lower).collect();
-        json["upper"] = ends.iter().map(|[_, upper]| *upper).collect();
-    }
-    if let Some(outside) = outside {
-        json["outside"] = json!(outside);
-    }
-    json
-}
-
-/// From which iteration on the state hardly changes, in a sentence.
-fn convergence(steps: &[IterationPredictions]) -> String {
-    let medians: Vec<f64> = steps.iter().map(|step| median(&step.change)).collect();
-    let settled = medians.iter().rev().take_while(|m| **m < SMALL).count();
-    match medians.last() {
-        Some(last) if settled == 0 => format!(
-            "the last iteration, t = {}, still changes the state by {:.1}% (median over rows)",
-            steps.len(),
-            100.0 * last
-        ),
-        _ => format!(
-            "from t = {} of {} on, an iteration changes the state by less than {:.0}% (median over rows)",
-            steps.len() - settled + 1,
-            steps.len(),
-            100.0 * SMALL
-        ),
+impl From<ApplyError> for Stop {
+    fn from(error: ApplyError) -> Self {
+        Self::Apply(error)
     }
 }
 
 /// A relative change of the state that hardly matters.
 const SMALL: f64 = 0.01;
 
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
-}
-
-/// Names of the columns.
-fn header(predictions: &Predictions) -> Vec<String> {
-    match predictions {
-        Predictions::Responses(_) => vec!["prediction".to_string()],
-        Predictions::LogDensities(_) => vec!["log_density".to_string()],
-        Predictions::Probabilities { classes, .. } => std::iter::once("prediction".to_string())
-            .chain(classes.iter().map(|c| format!("p({c})")))
-            .collect(),
-    }
-}
-
-fn rows(predictions: &Predictions) -> usize {
-    match predictions {
-        Predictions::Responses(values) | Predictions::LogDensities(values) => values.len(),
-        Predictions::Probabilities { labels, .. } => labels.len(),
-    }
-}
-
-/// The cells of a row.
-fn cells(predictions: &Predictions, row: usize) -> Vec<String> {
-    match predictions {
-        Predictions::Responses(values) | Predictions::LogDensities(values) => {
-            vec![values[row].to_string()]
-        }
-        Predictions::Probabilities {
-            classes,
-            values,
-            labels,
-        } => {
-            let own = &values[row * classes.len()..][..classes.len()];
-            std::iter::once(classes[labels[row]].clone())
-                .chain(own.iter().map(f64::to_string))
-                .collect()
-        }
-    }
-}
-
-fn to_json(predictions: &Predictions) -> Value {
-    match predictions {
-        Predictions::Responses(values) => json!({ "predictions": values }),
-        Predictions::LogDensities(values) => json!({ "log_densities": values }),
-        Predictions::Probabilities {
-            classes,
-            values,
-            labels,
-        } => {
-            let rows: Vec<&[f64]> = values.chunks(classes.len()).collect();
-            let labels: Vec<&String> = labels.iter().map(|label| &classes[*label]).collect();
-            json!({ "classes": classes, "predictions": labels, "probabilities": rows })
-        }
-    }
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }

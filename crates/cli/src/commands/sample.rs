@@ -2,11 +2,13 @@
 
 use crate::data::count;
 use crate::exit::{Exit, usage};
+use crate::iterations::warn_of_many;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_engine::FittedModel;
 use loopfit_numerics::stream::Stream;
 use serde_json::json;
+use std::io;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -37,6 +39,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         output::check_writable(path, &[a.model.as_path()])?;
     }
     let model = FittedModel::load(&a.model)?;
+    warn_of_many(&model, global);
     let stream = Stream::new(a.seed).child("sample");
     let draws = super::on_threads(global, || model.sample(a.n, stream))??;
     let columns: Vec<String> = model
@@ -49,18 +52,14 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         output::print_json(&json!({ "columns": columns, "draws": draws }))?;
         return Ok(Exit::Done);
     }
-    let mut csv = csv::Writer::from_writer(Vec::new());
-    csv.write_record(&columns)?;
-    for draw in &draws {
-        csv.write_record(draw.iter().map(f64::to_string))?;
-    }
-    let csv = String::from_utf8(csv.into_inner()?)?;
-    match &a.output {
-        Some(path) => {
-            output::write_file(path, &csv)?;
-            output::wrote(path, global);
+    output::write_rows(a.output.as_deref(), global, |out| {
+        let mut csv = csv::Writer::from_writer(out);
+        let mut write = |cells: &[String]| csv.write_record(cells).map_err(io::Error::from);
+        write(&columns)?;
+        for draw in &draws {
+            write(&draw.iter().map(f64::to_string).collect::<Vec<_>>())?;
         }
-        None => output::print(&csv)?,
-    }
+        Ok(csv.flush()?)
+    })?;
     Ok(Exit::Done)
 }

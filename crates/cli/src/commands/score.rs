@@ -1,9 +1,10 @@
 //! `loopfit score`.
 
 use crate::architecture::ExpectedArchitecture;
-use crate::data::{DataName, ReadArguments};
+use crate::data::DataName;
 use crate::exit::Exit;
 use crate::iterations::IterationsArgument;
+use crate::rows::{self, RowsArguments};
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_report::number::{self, Exponent};
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit score model.safetensors test.csv\n  loopfit score model.safetensors test.csv --iterations 8\n  loopfit score bumps.safetensors sim:bumps --seed 3 --json   (fitted with --seed 3)"
+    after_help = "Examples:\n  loopfit score model.safetensors test.csv\n  loopfit score model.safetensors test.csv --iterations 8\n  loopfit score model.safetensors values.csv --no-header\n  loopfit score bumps.safetensors sim:bumps --seed 3 --json   (fitted with --seed 3)"
 )]
 pub(crate) struct Arguments {
     /// The model file.
@@ -21,30 +22,27 @@ pub(crate) struct Arguments {
     /// Rows with known targets: a file, a data set such as data:airfoil, or a simulation's
     /// noise-free test observations.
     data: DataName,
-    /// Seed of a simulation: its function and its rows; 0 by default.
-    #[arg(long)]
-    seed: Option<u64>,
     #[command(flatten)]
     iterations: IterationsArgument,
     #[command(flatten)]
     expected: ExpectedArchitecture,
     #[command(flatten)]
-    read: ReadArguments,
+    rows: RowsArguments,
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    let model = a.iterations.load(&a.model)?;
+    let model = a.iterations.load(&a.model, global)?;
     a.expected.check(&model, &a.model)?;
-    let (table, notes) = a.read.table(&a.data, a.seed)?;
+    let (table, notes) = a.rows.table(&a.data, &model, &[])?;
     let table = match model.preprocessing.target() {
         Some(target) => table.with_values_of(target.name()),
         None => table,
     };
-    let rows: Vec<usize> = (0..table.rows()).collect();
-    let score = super::on_threads(global, || model.score(&table, &rows))?;
+    let all: Vec<usize> = (0..table.rows()).collect();
+    let score = super::on_threads(global, || model.score(&table, &all))?;
     let score = score.map_err(|e| a.iterations.explain(e))?;
     if !global.quiet {
-        let (fitted, seed) = (&model.provenance, a.seed.unwrap_or(0));
+        let (fitted, seed) = (&model.provenance, a.rows.seed());
         if matches!(a.data, DataName::Simulation(_))
             && (fitted.source != table.source() || fitted.seed != seed)
         {
@@ -53,10 +51,12 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
                 fitted.source, fitted.seed
             ));
         }
+        let outside = rows::outside(&model, &table, false)?.unwrap_or_default();
         notes
             .iter()
             .chain(table.notes())
             .chain(&score.notes)
+            .chain(&rows::outside_note(&outside, &table))
             .for_each(|note| output::say(note));
     }
     if global.json {

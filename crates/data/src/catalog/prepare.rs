@@ -93,6 +93,7 @@ impl<'a> Folder<'a> {
             header: Some(header),
             delimiter: None,
             decimal: Some(Decimal::Point),
+            ..ReadOptions::default()
         };
         let columns = Table::from_reader(&path, content.as_slice(), &options)?.into_columns();
         if columns.len() != names.len() {
@@ -276,6 +277,7 @@ pub(super) fn rt_iot(folder: &mut Folder<'_>) -> Result<Prepared, CatalogError> 
         header: Some(true),
         delimiter: None,
         decimal: Some(Decimal::Point),
+        ..ReadOptions::default()
     };
     let mut columns = Table::from_reader(&path, content.as_slice(), &options)?.into_columns();
     let target = columns

@@ -19,6 +19,46 @@ pub enum TableError {
         /// What the system says.
         cause: io::Error,
     },
+    /// Something that is read and may have no end.
+    #[error("`{file}` is a device and not a file; name a file, a pipe or `-` for standard input")]
+    Device {
+        /// The path.
+        file: String,
+    },
+    /// A row that is longer than allowed.
+    #[error(
+        "`{file}`: the row that begins in line {line} is longer than {most} bytes; if it is meant to be, raise --max-line"
+    )]
+    LongLine {
+        /// The file.
+        file: String,
+        /// Line in which it begins, from one.
+        line: u64,
+        /// The most that is allowed.
+        most: u64,
+    },
+    /// More columns than allowed.
+    #[error(
+        "`{file}` has {columns} columns, more than {most}; if it is meant to, raise --max-columns"
+    )]
+    TooManyColumns {
+        /// The file.
+        file: String,
+        /// Columns of its first line.
+        columns: usize,
+        /// The most that is allowed.
+        most: usize,
+    },
+    /// A pipe or a packed file with more in it than allowed.
+    #[error(
+        "`{file}` holds more than {most} bytes, unpacked; if it is meant to, raise --max-bytes"
+    )]
+    TooLarge {
+        /// The file.
+        file: String,
+        /// The most that is allowed.
+        most: u64,
+    },
     /// A gzip file stops before its end.
     #[error("`{file}` is a gzip file that ends too early; copy or download it again")]
     GzipTruncated {
@@ -46,7 +86,7 @@ pub enum TableError {
         file: String,
     },
     /// A row with too few or too many cells.
-    #[error("`{file}`, line {line}: {found} cells where {expected} are expected")]
+    #[error("`{file}`, line {line}: {} where {expected} are expected", cells(*found))]
     Ragged {
         /// The file.
         file: String,
@@ -139,6 +179,10 @@ pub enum TableError {
         /// Its type.
         kind: String,
     },
+}
+
+fn cells(count: usize) -> String {
+    format!("{count} cell{}", if count == 1 { "" } else { "s" })
 }
 
 impl TableError {

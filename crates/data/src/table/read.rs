@@ -6,6 +6,7 @@ use csv::ByteRecord;
 use flate2::read::MultiGzDecoder;
 
 use super::build::{Cell, ColumnBuilder};
+use super::limits::{Most, TooMuch};
 use super::records::{self, Stop};
 use super::sniff::{self, Decimal, Delimiter};
 use super::{Column, ReadOptions, Table, TableError, first_repeat};
@@ -16,10 +17,12 @@ const GZIP_MAGIC: [u8; 2] = [0x1F, 0x8B];
 pub(super) const PARQUET_MAGIC: [u8; 4] = *b"PAR1";
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 
+/// Reads a text, of which there are at most so many bytes unless it is packed.
 pub(super) fn text(
     file: &str,
     mut reader: impl Read,
     options: &ReadOptions,
+    most: u64,
 ) -> Result<Table, TableError> {
     let unreadable = |cause| TableError::open(file, cause);
     let start = peek(&mut reader, 2).map_err(unreadable)?;
@@ -27,9 +30,10 @@ pub(super) fn text(
     let reader = Cursor::new(start).chain(reader);
     if zipped {
         let failed = |cause| TableError::gzip(file, cause);
-        plain(file, MultiGzDecoder::new(reader), options, &failed)
+        let unpacked = MultiGzDecoder::new(reader);
+        plain(file, unpacked, options, options.limits.bytes, &failed)
     } else {
-        plain(file, reader, options, &unreadable)
+        plain(file, reader, options, most, &unreadable)
     }
 }
 
@@ -37,6 +41,7 @@ fn plain(
     file: &str,
     mut reader: impl Read,
     options: &ReadOptions,
+    most: u64,
     failed: &dyn Fn(io::Error) -> TableError,
 ) -> Result<Table, TableError> {
     let mut sample = peek(&mut reader, SAMPLE).map_err(failed)?;
@@ -70,16 +75,32 @@ fn plain(
 
     let mut rows = Rows {
         file,
-        header: options.header,
+        options,
         decimal,
         names: Vec::new(),
         columns: Vec::new(),
+        verbatim: Vec::new(),
         rows: 0,
     };
     let reader = Cursor::new(sample).chain(reader);
     let push = |line: u64, record: &ByteRecord| rows.push(comments + line, record);
-    records::for_each(reader, delimiter, push).map_err(|stop| match stop {
+    let most = Most {
+        row: options.limits.line,
+        all: most,
+    };
+    records::for_each(reader, delimiter, most, push).map_err(|stop| match stop {
         Stop::Io(cause) => failed(cause),
+        Stop::TooMuch { what, line } => match what {
+            TooMuch::Row => TableError::LongLine {
+                file: file.to_string(),
+                line: comments + line,
+                most: most.row,
+            },
+            TooMuch::All => TableError::TooLarge {
+                file: file.to_string(),
+                most: most.all,
+            },
+        },
         Stop::UnclosedQuote { line } => TableError::UnclosedQuote {
             file: file.to_string(),
             line: comments + line,
@@ -120,8 +141,13 @@ fn like_numbers(table: &Table) -> Vec<String> {
             .filter(|text| sniff::is_like_a_number(text));
         if 2 * like.count() > column.categories.len() {
             let first = &column.first_text;
+            let comma = if first.contains(',') {
+                " or say --decimal comma"
+            } else {
+                ""
+            };
             notes.push(format!(
-                "column `{name}` is taken for categories, since {first} is no number; write numbers as 1234.5, or say --decimal comma, if it is one"
+                "column `{name}` is taken for categories, since {first}, is not a number; if it should be one, write it as 1234.5{comma}"
             ));
         }
     }
@@ -145,10 +171,12 @@ fn whole_lines(sample: &[u8]) -> &[u8] {
 /// The table while its rows arrive.
 struct Rows<'a> {
     file: &'a str,
-    header: Option<bool>,
+    options: &'a ReadOptions,
     decimal: Decimal,
     names: Vec<String>,
     columns: Vec<ColumnBuilder>,
+    /// Positions of columns that are also kept as they are written, with their cells.
+    verbatim: Vec<(usize, Vec<String>)>,
     rows: u64,
 }
 
@@ -175,15 +203,27 @@ impl Rows<'_> {
             let text = utf8(self.file, line, record, i)?;
             column.push(Cell::parse(text, self.decimal), line);
         }
+        for (i, cells) in &mut self.verbatim {
+            let text = utf8(self.file, line, record, *i)?;
+            cells.push(text.trim().to_string());
+        }
         Ok(())
     }
 
     /// Names the columns; true if the line was a header and holds no row.
     fn take_first_line(&mut self, line: u64, record: &ByteRecord) -> Result<bool, TableError> {
+        if record.len() > self.options.limits.columns {
+            return Err(TableError::TooManyColumns {
+                file: self.file.to_string(),
+                columns: record.len(),
+                most: self.options.limits.columns,
+            });
+        }
         let cells = (0..record.len())
             .map(|i| Ok(utf8(self.file, line, record, i)?.trim().to_string()))
             .collect::<Result<Vec<String>, TableError>>()?;
         let header = self
+            .options
             .header
             .unwrap_or_else(|| sniff::is_header(&cells, self.decimal));
         self.names = cells
@@ -195,6 +235,9 @@ impl Rows<'_> {
             })
             .collect();
         self.columns = self.names.iter().map(|_| ColumnBuilder::new()).collect();
+        let kept = self.names.iter().enumerate();
+        let kept = kept.filter(|(_, name)| self.options.verbatim.contains(name));
+        self.verbatim = kept.map(|(i, _)| (i, Vec::new())).collect();
         match first_repeat(&self.names) {
             Some((first, second)) => Err(TableError::DuplicateHeader {
                 file: self.file.to_string(),
@@ -214,7 +257,11 @@ impl Rows<'_> {
         if self.rows == 0 {
             return Err(TableError::HeaderOnly { file });
         }
-        finish_columns(self.file, self.names, self.columns)
+        let verbatim = self.verbatim.into_iter();
+        let verbatim = verbatim.map(|(i, cells)| (self.names[i].clone(), cells));
+        let verbatim = verbatim.collect();
+        let table = finish_columns(self.file, self.names, self.columns)?;
+        Ok(Table { verbatim, ..table })
     }
 }
 

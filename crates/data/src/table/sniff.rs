@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use super::build::Cell;
+use super::limits::Most;
 use super::records;
 
 /// What separates the cells of a line.
@@ -72,7 +73,7 @@ impl Decimal {
     /// A comma if some cells are such numbers, beyond doubt, and none has a point.
     pub(super) fn sniff(sample: &[u8], delimiter: Delimiter) -> Self {
         let (mut commas, mut points) = (false, false);
-        let _ = records::for_each(sample, delimiter, |_, record| {
+        let _ = records::for_each(sample, delimiter, Most::ANY, |_, record| {
             for cell in record
                 .iter()
                 .filter_map(|cell| std::str::from_utf8(cell).ok())
@@ -132,7 +133,7 @@ pub(super) fn is_like_a_number(text: &str) -> bool {
 /// Cells in each line of the sample. A sample cut inside quotes ends early, which is fine.
 fn cell_counts(sample: &[u8], delimiter: Delimiter) -> Vec<usize> {
     let mut counts = Vec::new();
-    let _ = records::for_each(sample, delimiter, |_, record| {
+    let _ = records::for_each(sample, delimiter, Most::ANY, |_, record| {
         counts.push(record.len());
         Ok::<_, Infallible>(())
     });

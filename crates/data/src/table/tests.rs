@@ -66,7 +66,7 @@ fn decimal_commas_are_recognised_and_said() {
     // One number with a point, and the comma is no part of numbers; what becomes of the others is said.
     let table = read("x;y\n0,5;1.5\n1,5;2.5\n").unwrap();
     assert_eq!(texts(&table, "x")[0].as_deref(), Some("0,5"));
-    assert!(table.notes()[0].contains("`x` is taken for categories, since `0,5`, line 2"));
+    assert!(table.notes()[0].contains("`x` is taken for categories, since `0,5`, line 2,"));
     // Thousands are no fractions.
     let table = read("x;y\n694,156;1\n1,156;2\n").unwrap();
     assert_eq!(texts(&table, "x")[0].as_deref(), Some("694,156"));
@@ -130,6 +130,85 @@ fn rows_without_a_value_can_be_left_out() {
     assert_eq!(table.notes(), ["left out 2 rows without a value of `y`"]);
     let table = read("x,y\n1,\n2,\n").unwrap().with_values_of("y");
     assert_eq!((table.rows(), table.notes().len()), (2, 0));
+}
+
+/// What a file from elsewhere may hold is bounded, and the bounds can be raised.
+#[test]
+fn texts_have_bounds() {
+    let limits = Limits {
+        line: 1 << 17,
+        columns: 9,
+        bytes: 1 << 20,
+    };
+    let read = |text: &[u8], limits: Limits| {
+        let options = ReadOptions {
+            limits,
+            ..ReadOptions::default()
+        };
+        Table::from_reader("t.csv", text, &options)
+    };
+    let long = |cells: &[u8], count: usize| [b"a,b\n1,", &cells.repeat(count)[..], b"\n"].concat();
+    let rows = [&b"a,b\n"[..], &b"1,2\n".repeat(1 << 19)].concat();
+    let blanks = [&b"a b\n1 2\n"[..], &b"3".repeat(1 << 20)].concat();
+    let open = [&b"a,b\n1,\""[..], &b"\n2,3".repeat(1 << 18)].concat();
+    let columns = b"x,".repeat(9);
+    for (text, words) in [
+        (long(b"x", 1 << 20), "row that begins in line 2 is longer than 131072 bytes"),
+        // An open quotation mark makes one row of all lines.
+        (open, "line 2 is longer"),
+        (blanks, "line 3 is longer"),
+        (gzip(&long(b"x", 1 << 20)), "--max-line"),
+        (columns, "has 10 columns, more than 9"),
+        (rows.clone(), "holds more than 1048576 bytes"),
+        (gzip(&rows), "--max-bytes"),
+        (vec![0; 1 << 20], "--max-line"),
+    ] {
+        let error = read(&text, limits).unwrap_err().to_string();
+        assert!(error.contains(words), "{words}: {error}");
+    }
+    let wide = Limits {
+        line: 1 << 22,
+        columns: 10,
+        bytes: 1 << 22,
+    };
+    assert_eq!(read(&rows, wide).unwrap().rows(), 1 << 19);
+    assert_eq!(read(&gzip(&rows), wide).unwrap().rows(), 1 << 19);
+    assert_eq!(read(&long(b"x", 1 << 20), wide).unwrap().rows(), 1);
+    // A file on a disk has an end.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    std::fs::write(&path, &rows).unwrap();
+    let options = ReadOptions {
+        limits,
+        ..ReadOptions::default()
+    };
+    assert_eq!(Table::read(&path, &options).unwrap().rows(), 1 << 19);
+}
+
+#[cfg(unix)]
+#[test]
+fn devices_are_refused() {
+    for device in ["/dev/zero", "/dev/null"] {
+        let error = Table::read(Path::new(device), &ReadOptions::default()).unwrap_err();
+        assert!(matches!(error, TableError::Device { .. }), "{error}");
+    }
+}
+
+/// Identifiers are no numbers, whatever they look like.
+#[test]
+fn cells_can_be_kept_as_they_are_written() {
+    let options = ReadOptions {
+        verbatim: vec!["id".to_string(), "none".to_string()],
+        ..ReadOptions::default()
+    };
+    let text = "id,y\n007,1\n 1e3 ,\nNA,3\n9007199254740993,4\n";
+    let table = Table::from_reader("t.csv", text.as_bytes(), &options).unwrap();
+    let written = ["007", "1e3", "NA", "9007199254740993"];
+    assert_eq!(table.verbatim("id").unwrap(), written);
+    assert_eq!(numbers(&table, "id")[0], 7.0);
+    assert!(table.verbatim("y").is_none() && table.verbatim("none").is_none());
+    let left = table.with_values_of("y");
+    assert_eq!(left.verbatim("id").unwrap(), ["007", "NA", written[3]]);
 }
 
 /// A pipe gives its bytes once.
@@ -246,7 +325,7 @@ fn errors_say_what_where_and_what_to_do() {
         (b"a,b\n".to_vec(), "`t.csv` holds a header line and no rows"),
         (
             b"a,b\r\n1,2\r\n\r\n3\r\n".to_vec(),
-            "`t.csv`, line 4: 1 cells where 2 are expected",
+            "`t.csv`, line 4: 1 cell where 2 are expected",
         ),
         (
             b"a,b\n\"1\n\",2\n3,4,5\n".to_vec(),
@@ -254,7 +333,7 @@ fn errors_say_what_where_and_what_to_do() {
         ),
         (
             [b"a b\n".to_vec(), b"1 2\n".repeat(20), b"3\n".to_vec()].concat(),
-            "`t.csv`, line 22: 1 cells where 2 are expected",
+            "`t.csv`, line 22: 1 cell where 2 are expected",
         ),
         (
             b"a,b, a\n1,2,3\n".to_vec(),

@@ -1,6 +1,7 @@
 //! AVX-512 and AVX2 + FMA. The tokens can be made only where the processor has the
-//! instructions, which is what makes the `unsafe` calls below sound.
-#![allow(clippy::undocumented_unsafe_blocks)] // one reason for all of them: the line above
+//! instructions, which is what makes the `unsafe` calls below sound. Most of them work on
+//! registers; memory is touched by `load` and `store` alone, a whole [`Lane`] at a time, which
+//! is 64 bytes long and aligned to 64.
 
 use super::{Kernel, LANES, Lane, Simd};
 use std::arch::x86_64::*;
@@ -45,6 +46,7 @@ pub(super) fn run_avx512<K: Kernel>(s: Avx512, kernel: K) -> K::Output {
     fn enabled<K: Kernel>(s: Avx512, kernel: K) -> K::Output {
         kernel.run(s)
     }
+    // SAFETY: the token proves that the processor has the instructions.
     unsafe { enabled(s, kernel) }
 }
 
@@ -54,12 +56,17 @@ pub(super) fn run_avx2<K: Kernel>(s: Avx2, kernel: K) -> K::Output {
     fn enabled<K: Kernel>(s: Avx2, kernel: K) -> K::Output {
         kernel.run(s)
     }
+    // SAFETY: the token proves that the processor has the instructions.
     unsafe { enabled(s, kernel) }
 }
 
 /// Sum of eight lanes: `i` with `i + 4`, `+ 2`, `+ 1`.
+///
+/// # Safety
+/// The processor has AVX.
 #[inline(always)]
 unsafe fn sum8(v: __m256) -> f32 {
+    // SAFETY: the caller vouches for the instructions; registers only, no memory.
     unsafe {
         let q = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
         let h = _mm_add_ps(q, _mm_movehl_ps(q, q));
@@ -70,8 +77,11 @@ unsafe fn sum8(v: __m256) -> f32 {
 // The steps of `Avx512::sums`. Functions, not closures: only what is `inline(always)`
 // gets the instructions of the function it ends up in.
 
+/// # Safety
+/// The processor has AVX-512 F.
 #[inline(always)]
 unsafe fn pair8(a: __m512, b: __m512) -> __m512 {
+    // SAFETY: the caller vouches for the instructions; registers only, no memory.
     unsafe {
         _mm512_add_ps(
             _mm512_shuffle_f32x4::<0x44>(a, b),
@@ -80,8 +90,11 @@ unsafe fn pair8(a: __m512, b: __m512) -> __m512 {
     }
 }
 
+/// # Safety
+/// The processor has AVX-512 F.
 #[inline(always)]
 unsafe fn pair4(a: __m512, b: __m512) -> __m512 {
+    // SAFETY: the caller vouches for the instructions; registers only, no memory.
     unsafe {
         _mm512_add_ps(
             _mm512_shuffle_f32x4::<0x88>(a, b),
@@ -90,8 +103,11 @@ unsafe fn pair4(a: __m512, b: __m512) -> __m512 {
     }
 }
 
+/// # Safety
+/// The processor has AVX-512 F.
 #[inline(always)]
 unsafe fn pair2(a: __m512, b: __m512) -> __m512 {
+    // SAFETY: the caller vouches for the instructions; registers only, no memory.
     unsafe {
         let (a, b) = (_mm512_castps_pd(a), _mm512_castps_pd(b));
         _mm512_add_ps(
@@ -101,8 +117,11 @@ unsafe fn pair2(a: __m512, b: __m512) -> __m512 {
     }
 }
 
+/// # Safety
+/// The processor has AVX-512 F.
 #[inline(always)]
 unsafe fn pair1(a: __m512, b: __m512) -> __m512 {
+    // SAFETY: the caller vouches for the instructions; registers only, no memory.
     unsafe {
         _mm512_add_ps(
             _mm512_shuffle_ps::<0x88>(a, b),
@@ -111,8 +130,11 @@ unsafe fn pair1(a: __m512, b: __m512) -> __m512 {
     }
 }
 
+/// # Safety
+/// The processor has AVX-512 F.
 #[inline(always)]
 unsafe fn four(v: &[__m512; LANES], i: usize) -> __m512 {
+    // SAFETY: the caller vouches for the instructions; registers only, no memory.
     unsafe { pair4(pair8(v[i], v[i + 4]), pair8(v[i + 8], v[i + 12])) }
 }
 
@@ -121,54 +143,69 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn splat(self, x: f32) -> __m512 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { _mm512_set1_ps(x) }
     }
     #[inline(always)]
     fn load(self, from: &Lane) -> __m512 {
+        // SAFETY: the token proves the instructions; a `Lane` is aligned to 64 bytes and has the 64
+        // bytes that are read.
         unsafe { _mm512_load_ps(from.0.as_ptr()) }
     }
     #[inline(always)]
     fn store(self, to: &mut Lane, v: __m512) {
+        // SAFETY: the token proves the instructions; a `Lane` is aligned to 64 bytes and has the 64
+        // bytes that are written, which are borrowed mutably.
         unsafe { _mm512_store_ps(to.0.as_mut_ptr(), v) }
     }
     #[inline(always)]
     fn add(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { _mm512_add_ps(a, b) }
     }
     #[inline(always)]
     fn sub(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { _mm512_sub_ps(a, b) }
     }
     #[inline(always)]
     fn mul(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { _mm512_mul_ps(a, b) }
     }
     #[inline(always)]
     fn div(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { _mm512_div_ps(a, b) }
     }
     #[inline(always)]
     fn fma(self, a: __m512, b: __m512, c: __m512) -> __m512 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { _mm512_fmadd_ps(a, b, c) }
     }
     #[inline(always)]
     fn max(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { _mm512_max_ps(a, b) }
     }
     #[inline(always)]
     fn min(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { _mm512_min_ps(a, b) }
     }
     #[inline(always)]
     fn sqrt(self, a: __m512) -> __m512 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { _mm512_sqrt_ps(a) }
     }
     #[inline(always)]
     fn select_greater(self, a: __m512, b: __m512, yes: __m512, no: __m512) -> __m512 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b), no, yes) }
     }
     #[inline(always)]
     fn scale_by_power_of_two(self, v: __m512, t: __m512) -> __m512 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe {
             let n = _mm512_slli_epi32::<23>(_mm512_castps_si512(t));
             _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(v), n))
@@ -176,6 +213,7 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     fn negate_if_odd(self, v: __m512, t: __m512) -> __m512 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe {
             let sign = _mm512_slli_epi32::<31>(_mm512_castps_si512(t));
             _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(v), sign))
@@ -183,6 +221,7 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     fn sum(self, v: __m512) -> f32 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe {
             let high = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(v)));
             sum8(_mm256_add_ps(_mm512_castps512_ps256(v), high))
@@ -192,6 +231,7 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn sums(self, v: [__m512; LANES]) -> __m512 {
         // The order of the inputs is the one that leaves sum i in lane i.
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe {
             pair1(
                 pair2(four(&v, 0), four(&v, 1)),
@@ -201,16 +241,22 @@ impl Simd for Avx512 {
     }
 }
 
+/// # Safety
+/// The processor has AVX2.
 #[inline(always)]
 unsafe fn scale8(v: __m256, t: __m256) -> __m256 {
+    // SAFETY: the caller vouches for the instructions; registers only, no memory.
     unsafe {
         let n = _mm256_slli_epi32::<23>(_mm256_castps_si256(t));
         _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(v), n))
     }
 }
 
+/// # Safety
+/// The processor has AVX2.
 #[inline(always)]
 unsafe fn negate8(v: __m256, t: __m256) -> __m256 {
+    // SAFETY: the caller vouches for the instructions; registers only, no memory.
     unsafe {
         let sign = _mm256_slli_epi32::<31>(_mm256_castps_si256(t));
         _mm256_xor_ps(v, _mm256_castsi256_ps(sign))
@@ -222,16 +268,21 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn splat(self, x: f32) -> Self::V {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { [_mm256_set1_ps(x); 2] }
     }
     #[inline(always)]
     fn load(self, from: &Lane) -> Self::V {
         let p = from.0.as_ptr();
+        // SAFETY: the token proves the instructions; a `Lane` is aligned to 64 bytes, so both of its
+        // halves are aligned to 32, and each has the 32 bytes that are read.
         unsafe { [_mm256_load_ps(p), _mm256_load_ps(p.add(8))] }
     }
     #[inline(always)]
     fn store(self, to: &mut Lane, v: Self::V) {
         let p = to.0.as_mut_ptr();
+        // SAFETY: the token proves the instructions; a `Lane` is aligned to 64 bytes, so both of its
+        // halves are aligned to 32, and each has the 32 bytes that are written, borrowed mutably.
         unsafe {
             _mm256_store_ps(p, v[0]);
             _mm256_store_ps(p.add(8), v[1]);
@@ -239,22 +290,27 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     fn add(self, a: Self::V, b: Self::V) -> Self::V {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { [_mm256_add_ps(a[0], b[0]), _mm256_add_ps(a[1], b[1])] }
     }
     #[inline(always)]
     fn sub(self, a: Self::V, b: Self::V) -> Self::V {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { [_mm256_sub_ps(a[0], b[0]), _mm256_sub_ps(a[1], b[1])] }
     }
     #[inline(always)]
     fn mul(self, a: Self::V, b: Self::V) -> Self::V {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { [_mm256_mul_ps(a[0], b[0]), _mm256_mul_ps(a[1], b[1])] }
     }
     #[inline(always)]
     fn div(self, a: Self::V, b: Self::V) -> Self::V {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { [_mm256_div_ps(a[0], b[0]), _mm256_div_ps(a[1], b[1])] }
     }
     #[inline(always)]
     fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe {
             [
                 _mm256_fmadd_ps(a[0], b[0], c[0]),
@@ -264,18 +320,22 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     fn max(self, a: Self::V, b: Self::V) -> Self::V {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { [_mm256_max_ps(a[0], b[0]), _mm256_max_ps(a[1], b[1])] }
     }
     #[inline(always)]
     fn min(self, a: Self::V, b: Self::V) -> Self::V {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { [_mm256_min_ps(a[0], b[0]), _mm256_min_ps(a[1], b[1])] }
     }
     #[inline(always)]
     fn sqrt(self, a: Self::V) -> Self::V {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { [_mm256_sqrt_ps(a[0]), _mm256_sqrt_ps(a[1])] }
     }
     #[inline(always)]
     fn select_greater(self, a: Self::V, b: Self::V, yes: Self::V, no: Self::V) -> Self::V {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         let half = |i: usize| unsafe {
             _mm256_blendv_ps(no[i], yes[i], _mm256_cmp_ps::<_CMP_GT_OQ>(a[i], b[i]))
         };
@@ -283,14 +343,17 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     fn scale_by_power_of_two(self, v: Self::V, t: Self::V) -> Self::V {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { [scale8(v[0], t[0]), scale8(v[1], t[1])] }
     }
     #[inline(always)]
     fn negate_if_odd(self, v: Self::V, t: Self::V) -> Self::V {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { [negate8(v[0], t[0]), negate8(v[1], t[1])] }
     }
     #[inline(always)]
     fn sum(self, v: Self::V) -> f32 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { sum8(_mm256_add_ps(v[0], v[1])) }
     }
 }

@@ -1,0 +1,281 @@
+//! Predictions as csv or JSON, some rows at a time.
+
+use anyhow::Result;
+use loopfit_data::preprocess::OutsideRange;
+use loopfit_engine::{IterationPredictions, Predictions};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+/// What is added on both sides of a prediction.
+#[derive(Clone, Copy)]
+pub(super) struct Interval {
+    pub(super) level: f64,
+    pub(super) half_width: f64,
+}
+
+impl Interval {
+    fn ends(self, prediction: f64) -> [f64; 2] {
+        [prediction - self.half_width, prediction + self.half_width]
+    }
+}
+
+/// What stands beside the predictions.
+pub(super) struct Beside<'a> {
+    /// Columns that are carried along, with a cell for each row.
+    pub(super) ids: Vec<(String, Vec<Cow<'a, str>>)>,
+    /// The interval around each prediction, if it is asked for.
+    pub(super) interval: Option<Interval>,
+    /// Rows outside what the training rows hold, ascending, if they are flagged.
+    pub(super) outside: Option<Vec<OutsideRange<'a>>>,
+    /// Whether no text may look like a formula.
+    pub(super) safe: bool,
+}
+
+impl Beside<'_> {
+    /// A text as a cell. Spreadsheets take a cell that begins in certain ways for a formula; an apostrophe before it makes it a text.
+    fn text(&self, text: &str) -> String {
+        let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+        if self.safe && formula && text.parse::<f64>().is_err() {
+            format!("'{text}")
+        } else {
+            text.to_string()
+        }
+    }
+
+    /// The flagged columns of a row.
+    fn outside(&self, row: usize) -> Option<&[&str]> {
+        let found = self.outside.as_ref()?;
+        let at = found.binary_search_by_key(&row, |outside| outside.position);
+        Some(at.map_or(&[], |at| &found[at].columns))
+    }
+
+    fn names_before(&self) -> impl Iterator<Item = String> {
+        self.ids.iter().map(|(name, _)| self.text(name))
+    }
+
+    fn names_after(&self) -> impl Iterator<Item = String> {
+        let ends = self.interval.map(|_| ["lower", "upper"]);
+        let flag = self.outside.as_ref().map(|_| "outside");
+        let names = ends.into_iter().flatten().chain(flag);
+        names.map(String::from)
+    }
+
+    fn cells_before(&self, row: usize) -> impl Iterator<Item = String> {
+        self.ids.iter().map(move |(_, cells)| self.text(&cells[row]))
+    }
+
+    fn cells_after(&self, row: usize, predictions: &Predictions) -> impl Iterator<Item = String> {
+        let ends = match (self.interval, predictions) {
+            (Some(interval), Predictions::Responses(values)) => Some(interval.ends(values[row])),
+            _ => None,
+        };
+        let flag = self.outside(row).map(|columns| self.text(&columns.join(";")));
+        let ends = ends.into_iter().flatten().map(|end| end.to_string());
+        ends.chain(flag)
+    }
+
+    /// The cells of a row's predictions; the row is that of `predictions`.
+    fn cells(&self, predictions: &Predictions, row: usize) -> Vec<String> {
+        match predictions {
+            Predictions::Responses(values) | Predictions::LogDensities(values) => {
+                vec![values[row].to_string()]
+            }
+            Predictions::Probabilities {
+                classes,
+                values,
+                labels,
+            } => {
+                let own = &values[row * classes.len()..][..classes.len()];
+                std::iter::once(self.text(&classes[labels[row]]))
+                    .chain(own.iter().map(f64::to_string))
+                    .collect()
+            }
+        }
+    }
+
+    /// One line for each row.
+    pub(super) fn write_csv(&self, out: &mut dyn Write, predictions: &Predictions) -> Result<()> {
+        let mut csv = Csv::new(out);
+        let names = self.names_before().chain(header(predictions));
+        csv.line(names.chain(self.names_after()))?;
+        for row in 0..rows(predictions) {
+            let cells = self.cells_before(row).chain(self.cells(predictions, row));
+            csv.line(cells.chain(self.cells_after(row, predictions)))?;
+        }
+        csv.finish()
+    }
+
+    /// One line for each row and iteration; `steps` calls what it is given with the first row and the steps of some rows after
+    /// another.
+    pub(super) fn write_every_csv(
+        &self,
+        out: &mut dyn Write,
+        steps: impl FnOnce(
+            &mut dyn FnMut(usize, Vec<IterationPredictions>) -> Result<()>,
+        ) -> Result<()>,
+    ) -> Result<()> {
+        let mut csv = Csv::new(out);
+        steps(&mut |first, steps| {
+            if first == 0 {
+                let names = header(&steps[0].predictions);
+                let names = ["row", "t"].map(String::from).into_iter().chain(names);
+                let names = self.names_before().chain(names);
+                let change = std::iter::once("change".to_string());
+                csv.line(names.chain(change).chain(self.names_after()))?;
+            }
+            for row in 0..steps[0].change.len() {
+                let place = first + row;
+                for (i, step) in steps.iter().enumerate() {
+                    let cells = [(place + 1).to_string(), (i + 1).to_string()];
+                    let cells = self.cells_before(place).chain(cells);
+                    let cells = cells.chain(self.cells(&step.predictions, row));
+                    let change = std::iter::once(step.change[row].to_string());
+                    let after = self.cells_after(place, &step.predictions);
+                    csv.line(cells.chain(change).chain(after))?;
+                }
+            }
+            Ok(())
+        })?;
+        csv.finish()
+    }
+
+    /// One object.
+    pub(super) fn write_json(&self, out: &mut dyn Write, predictions: &Predictions) -> Result<()> {
+        let mut json = to_json(predictions);
+        if let (Some(interval), Predictions::Responses(values)) = (self.interval, predictions) {
+            let ends: Vec<[f64; 2]> = values.iter().map(|v| interval.ends(*v)).collect();
+            json["level"] = json!(interval.level);
+            json["half_width"] = json!(interval.half_width);
+            json["lower"] = ends.iter().map(|[lower, _]| *lower).collect();
+            json["upper"] = ends.iter().map(|[_, upper]| *upper).collect();
+        }
+        if !self.ids.is_empty() {
+            json["ids"] = self.ids_json();
+        }
+        if let Some(outside) = self.outside_json(rows(predictions)) {
+            json["outside"] = outside;
+        }
+        serde_json::to_writer(&mut *out, &json).map_err(io::Error::from)?;
+        Ok(out.write_all(b"\n")?)
+    }
+
+    /// One object with an entry for each iteration, whose steps for all rows come one after another.
+    pub(super) fn write_every_json(
+        &self,
+        out: &mut dyn Write,
+        rows: usize,
+        steps: impl FnOnce(&mut dyn FnMut(usize, IterationPredictions) -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        let put = |out: &mut dyn Write, json: &Value| {
+            serde_json::to_writer(out, json).map_err(io::Error::from)
+        };
+        out.write_all(b"{")?;
+        if !self.ids.is_empty() {
+            out.write_all(b"\"ids\":")?;
+            put(out, &self.ids_json())?;
+            out.write_all(b",")?;
+        }
+        out.write_all(b"\"iterations\":[")?;
+        steps(&mut |i, step| {
+            if i > 0 {
+                out.write_all(b",")?;
+            }
+            let mut json = to_json(&step.predictions);
+            json["t"] = json!(i + 1);
+            json["change"] = json!(step.change);
+            Ok(put(out, &json)?)
+        })?;
+        out.write_all(b"]")?;
+        if let Some(outside) = self.outside_json(rows) {
+            out.write_all(b",\"outside\":")?;
+            put(out, &outside)?;
+        }
+        Ok(out.write_all(b"}\n")?)
+    }
+
+    fn ids_json(&self) -> Value {
+        let ids = self.ids.iter();
+        let ids: Map<String, Value> = ids
+            .map(|(name, cells)| (name.clone(), json!(cells)))
+            .collect();
+        Value::Object(ids)
+    }
+
+    fn outside_json(&self, rows: usize) -> Option<Value> {
+        self.outside.as_ref()?;
+        Some((0..rows).map(|row| json!(self.outside(row))).collect())
+    }
+}
+
+/// A csv file whose errors are those of writing.
+struct Csv<'a>(csv::Writer<&'a mut dyn Write>);
+
+impl<'a> Csv<'a> {
+    fn new(out: &'a mut dyn Write) -> Self {
+        Self(csv::Writer::from_writer(out))
+    }
+
+    fn line(&mut self, cells: impl IntoIterator<Item = String>) -> Result<()> {
+        Ok(self.0.write_record(cells).map_err(io::Error::from)?)
+    }
+
+    fn finish(mut self) -> Result<()> {
+        Ok(self.0.flush()?)
+    }
+}
+
+/// Names of the columns.
+pub(super) fn header(predictions: &Predictions) -> Vec<String> {
+    match predictions {
+        Predictions::Responses(_) => vec!["prediction".to_string()],
+        Predictions::LogDensities(_) => vec!["log_density".to_string()],
+        Predictions::Probabilities { classes, .. } => std::iter::once("prediction".to_string())
+            .chain(classes.iter().map(|c| format!("p({c})")))
+            .collect(),
+    }
+}
+
+/// Adds the step of some rows to that of the rows before.
+pub(super) fn append(all: &mut IterationPredictions, more: IterationPredictions) {
+    all.change.extend(more.change);
+    match (&mut all.predictions, more.predictions) {
+        (Predictions::Responses(all), Predictions::Responses(more))
+        | (Predictions::LogDensities(all), Predictions::LogDensities(more)) => all.extend(more),
+        (
+            Predictions::Probabilities { values, labels, .. },
+            Predictions::Probabilities {
+                values: more,
+                labels: more_labels,
+                ..
+            },
+        ) => {
+            values.extend(more);
+            labels.extend(more_labels);
+        }
+        _ => unreachable!("a model predicts one kind of thing"),
+    }
+}
+
+fn rows(predictions: &Predictions) -> usize {
+    match predictions {
+        Predictions::Responses(values) | Predictions::LogDensities(values) => values.len(),
+        Predictions::Probabilities { labels, .. } => labels.len(),
+    }
+}
+
+fn to_json(predictions: &Predictions) -> Value {
+    match predictions {
+        Predictions::Responses(values) => json!({ "predictions": values }),
+        Predictions::LogDensities(values) => json!({ "log_densities": values }),
+        Predictions::Probabilities {
+            classes,
+            values,
+            labels,
+        } => {
+            let rows: Vec<&[f64]> = values.chunks(classes.len()).collect();
+            let labels: Vec<&String> = labels.iter().map(|label| &classes[*label]).collect();
+            json!({ "classes": classes, "predictions": labels, "probabilities": rows })
+        }
+    }
+}
