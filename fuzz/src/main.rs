@@ -42,7 +42,10 @@ fn main() -> Result<()> {
     let chosen: Vec<&Target> = TARGETS.iter().filter(wanted).collect();
     if chosen.is_empty() {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-        bail!("there is no such target: choose one of {}", names.join(", "));
+        bail!(
+            "there is no such target: choose one of {}",
+            names.join(", ")
+        );
     }
     std::fs::create_dir_all(&a.out).with_context(|| format!("{}", a.out.display()))?;
     // Panics are what is looked for: each is told once, by its case.

@@ -73,7 +73,8 @@ fn tables() -> Vec<Vec<u8>> {
         "x;kind;y\n0,5;red;1\n1,5;\"dark; blue\";2\n2,5;red;0\n;NA;1\n".to_string(),
         "# a comment\r\nid\tx\ty\r\n007\t1e3\t-2\r\n008\t\t3.5\r\n009\t7\t4\r\n".to_string(),
         "  p q   r\n 1  2 3\n4 5\t 6 \n7 8 9\n".to_string(),
-        "\u{FEFF}name,share,y\n\"Ann \"\"A\"\"\nB\",1.2%,\"694,156\"\nBob,3%,\"1,200\"\n".to_string(),
+        "\u{FEFF}name,share,y\n\"Ann \"\"A\"\"\nB\",1.2%,\"694,156\"\nBob,3%,\"1,200\"\n"
+            .to_string(),
         "1|2|3\n4|5|6\n".to_string(),
     ];
     let mut seeds: Vec<Vec<u8>> = texts.map(String::into_bytes).to_vec();
@@ -107,8 +108,7 @@ fn read_table(bytes: &[u8]) -> bool {
     if let (Ok(roles), Ok(decision)) = (roles, task) {
         for encoding in [Encoding::Compact, Encoding::Indicators] {
             let (task, scaling) = (decision.task, Scaling::Fitted);
-            let fitted =
-                Preprocessing::fit_encoded(&table, &roles, task, &rows, scaling, encoding);
+            let fitted = Preprocessing::fit_encoded(&table, &roles, task, &rows, scaling, encoding);
             if let Ok(preprocessing) = fitted {
                 let _ = preprocessing.samples(&table, &rows);
                 let _ = preprocessing.outside_range(&table, &rows);
@@ -156,7 +156,10 @@ fn models() -> Vec<Vec<u8>> {
             Multiclass::new(4).ok().map(Likelihood::Multiclass),
             Task::Multiclass { classes: 4 },
         ),
-        (Energy::training(2).ok().map(Likelihood::Energy), Task::Density),
+        (
+            Energy::training(2).ok().map(Likelihood::Energy),
+            Task::Density,
+        ),
     ];
     let model = |(likelihood, task): (Option<Likelihood>, Task)| {
         let likelihood = likelihood?;

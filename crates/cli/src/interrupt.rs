@@ -2,9 +2,9 @@
 //! anything else ends at once. Nothing half-written is left behind.
 
 use loopfit_engine::Control;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 #[cfg(unix)]
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 static SEARCH: OnceLock<Control> = OnceLock::new();

@@ -106,12 +106,27 @@ fn pipes_are_read_and_devices_refused() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{line}");
     }
     for (line, words) in [
-        ("loopfit predict m.safetensors /dev/zero", "is a device and not a file"),
+        (
+            "loopfit predict m.safetensors /dev/zero",
+            "is a device and not a file",
+        ),
         ("loopfit predict m.safetensors - < /dev/zero", "--max-line"),
-        ("yes 1,2 | loopfit predict m.safetensors - --max-bytes 1M", "more than 1048576 bytes"),
-        ("yes a, | tr -d '\\n' | loopfit score m.safetensors - --max-line 4M", "--max-line"),
-        ("head -c 300000 /dev/zero | tr '\\0' , | loopfit predict m.safetensors -", "raise --max-columns"),
-        ("head -c 20M /dev/zero | gzip | loopfit fit - --target y --budget 9", "--max-line"),
+        (
+            "yes 1,2 | loopfit predict m.safetensors - --max-bytes 1M",
+            "more than 1048576 bytes",
+        ),
+        (
+            "yes a, | tr -d '\\n' | loopfit score m.safetensors - --max-line 4M",
+            "--max-line",
+        ),
+        (
+            "head -c 300000 /dev/zero | tr '\\0' , | loopfit predict m.safetensors -",
+            "raise --max-columns",
+        ),
+        (
+            "head -c 20M /dev/zero | gzip | loopfit fit - --target y --budget 9",
+            "--max-line",
+        ),
     ] {
         let output = shell(&place, line);
         assert_eq!(output.status.code(), Some(3), "{line}");
@@ -130,7 +145,11 @@ fn many_iterations_are_said() {
     place.ok("fit data.csv --target y --budget 40 --updates 32 --shape loop=1,1,1001 --method loop -o m.safetensors");
     for command in ["predict", "score"] {
         let output = place.run(&format!("{command} m.safetensors data.csv"));
-        assert!(said(&output).contains("T = 1,001 iterations"), "{}", said(&output));
+        assert!(
+            said(&output).contains("T = 1,001 iterations"),
+            "{}",
+            said(&output)
+        );
         let few = place.run(&format!("{command} m.safetensors data.csv --iterations 4"));
         assert!(!said(&few).contains("iterations"), "{}", said(&few));
     }

@@ -121,7 +121,10 @@ fn predictions_held_to_the_range_are_said() {
     place.write("far.csv", format!("a,b,kind,y\n{far}"));
     for command in ["predict", "score"] {
         let said = said(&place, &format!("{command} m.safetensors far.csv"));
-        assert!(said.contains("predictions held to the range from"), "{said}");
+        assert!(
+            said.contains("predictions held to the range from"),
+            "{said}"
+        );
         assert!(
             said.contains("rows outside the range of the training rows: 49 of 50"),
             "{said}"
@@ -151,20 +154,46 @@ fn identifiers_are_carried_along() {
     assert_eq!(safe, expected.replace("=1+1", "'=1+1"));
     // An input may be one of them.
     let json = place.json("predict m.safetensors new.csv --id a --id name");
-    assert_eq!(json["ids"], json!({"a": ["0.5", "0.1"], "name": ["007", "Ann, B"]}));
+    assert_eq!(
+        json["ids"],
+        json!({"a": ["0.5", "0.1"], "name": ["007", "Ann, B"]})
+    );
     assert_eq!(numbers(&json["predictions"])[0].to_string(), cells[1]);
     let every = place.ok("predict m.safetensors new.csv --id name --every-iteration");
     assert_eq!(every.lines().next(), Some("name,row,t,prediction,change"));
-    assert!(every.lines().nth(1).unwrap().starts_with("007,1,1,"), "{every}");
+    assert!(
+        every.lines().nth(1).unwrap().starts_with("007,1,1,"),
+        "{every}"
+    );
     let every = place.json("predict m.safetensors new.csv --id name --every-iteration");
     assert_eq!(every["ids"]["name"][1], "Ann, B");
     place.write("taken.csv", "prediction,a,b,kind\n1,0.5,0.5,red\n");
     place.all_refused(&[
-        ("predict m.safetensors new.csv --id nam", 3, &["`nam`", "did you mean `name`"]),
-        ("predict m.safetensors new.csv --id name --id name", 3, &["twice"]),
-        ("predict m.safetensors taken.csv --id prediction", 3, &["rename it"]),
-        ("predict m.safetensors new.csv --id name --no-header", 2, &["--no-header"]),
-        ("predict m.safetensors new.csv --csv-safe --json", 2, &["--csv-safe", "--json"]),
+        (
+            "predict m.safetensors new.csv --id nam",
+            3,
+            &["`nam`", "did you mean `name`"],
+        ),
+        (
+            "predict m.safetensors new.csv --id name --id name",
+            3,
+            &["twice"],
+        ),
+        (
+            "predict m.safetensors taken.csv --id prediction",
+            3,
+            &["rename it"],
+        ),
+        (
+            "predict m.safetensors new.csv --id name --no-header",
+            2,
+            &["--no-header"],
+        ),
+        (
+            "predict m.safetensors new.csv --csv-safe --json",
+            2,
+            &["--csv-safe", "--json"],
+        ),
     ]);
 }
 
@@ -174,7 +203,9 @@ fn labels_are_no_formulas() {
     let place = Place::new();
     let rows = (0..60).map(|i| format!("{},{}\n", i % 10, ["=1+1", "-2", "@x"][i % 10 / 4]));
     place.write("data.csv", format!("a,label\n{}", rows.collect::<String>()));
-    place.ok("fit data.csv --target label --task multiclass --budget 20 --updates 320 -o c.safetensors");
+    place.ok(
+        "fit data.csv --target label --task multiclass --budget 20 --updates 320 -o c.safetensors",
+    );
     place.write("new.csv", "a\n0\n5\n9\n");
     let labels = |options: &str| -> Vec<String> {
         let csv = place.ok(&format!("predict c.safetensors new.csv {options}"));
@@ -208,10 +239,14 @@ fn rows_without_names_are_taken_by_position() {
         bare.lines().map(line).collect()
     };
     let names = ["a", "b", "kind"];
-    let own = show["preprocessing"]["inputs"].as_array().unwrap().iter().map(|input| {
-        let name = input.as_object().unwrap().values().next().unwrap()["name"].clone();
-        names.iter().position(|n| name == **n).unwrap()
-    });
+    let own = show["preprocessing"]["inputs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|input| {
+            let name = input.as_object().unwrap().values().next().unwrap()["name"].clone();
+            names.iter().position(|n| name == **n).unwrap()
+        });
     let own: Vec<usize> = own.collect();
     assert_eq!(own.len(), inputs);
     let with_target = [own.clone(), vec![3]].concat();
@@ -228,10 +263,22 @@ fn rows_without_names_are_taken_by_position() {
     );
     place.write("wide.csv", "1,2,3,4,5,6\n7,8,9,1,2,3\n");
     place.all_refused(&[
-        ("predict m.safetensors wide.csv --no-header", 3, &["has 6 columns", "`y`"]),
+        (
+            "predict m.safetensors wide.csv --no-header",
+            3,
+            &["has 6 columns", "`y`"],
+        ),
         ("score m.safetensors bare.csv --no-header", 3, &["`y`"]),
-        ("predict m.safetensors sim:bumps --no-header", 2, &["--no-header"]),
-        ("predict m.safetensors bare.csv --no-header --header yes", 2, &["--no-header"]),
+        (
+            "predict m.safetensors sim:bumps --no-header",
+            2,
+            &["--no-header"],
+        ),
+        (
+            "predict m.safetensors bare.csv --no-header --header yes",
+            2,
+            &["--no-header"],
+        ),
     ]);
 }
 

@@ -132,6 +132,17 @@ pub struct Score {
     pub notes: Vec<String>,
 }
 
+impl Score {
+    /// The score if it is a number: targets far from those of the training rows can make it infinite, and a density has none where no
+    /// row lies in its support.
+    pub fn checked(self) -> Result<Self, ApplyError> {
+        match self.value.is_finite() {
+            true => Ok(self),
+            false => Err(ApplyError::NoScore(self.metric)),
+        }
+    }
+}
+
 impl FittedModel {
     /// Predictions for all rows of a table, and notes on cells that needed treatment and on predictions that were held back.
     pub fn predict(&self, table: &Table) -> Result<(Predictions, Vec<String>), ApplyError> {
@@ -205,7 +216,8 @@ impl FittedModel {
             let part = part.map_err(ApplyError::from)?;
             all.missing += part.missing;
             all.unknown += part.unknown;
-            all.outside.extend(part.outside.iter().map(|row| first + row));
+            all.outside
+                .extend(part.outside.iter().map(|row| first + row));
             each(first, part)?;
         }
         Ok(all.notes())
@@ -317,9 +329,8 @@ impl FittedModel {
             return None;
         }
         let most = f64::from(self.bounds.output);
-        let is_held = |f: &&f64| {
-            f.abs() >= most || self.response(**f) != self.preprocessing.to_original(**f)
-        };
+        let is_held =
+            |f: &&f64| f.abs() >= most || self.response(**f) != self.preprocessing.to_original(**f);
         let held = outputs.iter().filter(is_held).count();
         let [low, high] = [-most, most].map(|f| self.response(f) as f32);
         (held > 0).then(|| {
@@ -439,10 +450,7 @@ impl FittedModel {
         };
         // Rows that share one response have no R2.
         score.also.retain(|(_, value)| value.is_finite());
-        match score.value.is_finite() {
-            true => Ok(score),
-            false => Err(ApplyError::NoScore(score.metric)),
-        }
+        Ok(score)
     }
 
     /// Exact draws from a density model by rejection, in the units of the columns, row-major.

@@ -321,7 +321,9 @@ fn predictions_that_are_held_back_are_counted() {
     let [low, high] = ends.map(|end| end as f32);
     let note = format!("predictions held to the range from {low} to {high}: {held} of 50");
     assert_eq!(notes, [note]);
-    let score = model.score(&far(1e6), &(0..50).collect::<Vec<_>>()).unwrap();
+    let score = model
+        .score(&far(1e6), &(0..50).collect::<Vec<_>>())
+        .unwrap();
     assert_eq!(score.notes, notes);
 }
 
@@ -334,7 +336,7 @@ fn scores_are_numbers() {
     let density = model(Task::Density);
     let far = Column::Numeric(vec![1e6]);
     let far = Table::from_columns("far", vec![("u".into(), far.clone()), ("v".into(), far)]);
-    let error = density.score(&far, &[0]).unwrap_err();
+    let error = density.score(&far, &[0]).unwrap().checked().unwrap_err();
     assert!(error.to_string().contains("no finite NLL"), "{error}");
 }
 
@@ -451,8 +453,8 @@ fn a_model_file_that_contradicts_itself_is_refused() {
             &density,
             Box::new(set(
                 "preprocessing",
-                "/inputs/0/unit/width",
-                json!(f64::MAX),
+                "/inputs/0/unit",
+                json!({"name": "u", "low": 1e308, "width": 1e308, "median": 1.5e308}),
             )),
             "the scaling of its column `u` overflows",
         ),

@@ -32,7 +32,12 @@ pub(crate) struct Arguments {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Carry a column along, before the predictions and as it is written; may be repeated.
-    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, conflicts_with = "no_header")]
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        allow_hyphen_values = true,
+        conflicts_with = "no_header"
+    )]
     id: Vec<String>,
     /// Add columns `lower` and `upper`: an interval that holds a new response with this probability, from residuals of rows
     /// that fits had not seen.
@@ -171,11 +176,11 @@ impl Apply<'_> {
         iterations: std::ops::Range<usize>,
         mut each: impl FnMut(usize, Vec<IterationPredictions>) -> Result<()>,
     ) -> Result<()> {
-        let steps = self.model.predict_every_iteration(
-            self.table,
-            iterations,
-            |first, steps| each(first, steps).map_err(Stop::Caller),
-        );
+        let steps = self
+            .model
+            .predict_every_iteration(self.table, iterations, |first, steps| {
+                each(first, steps).map_err(Stop::Caller)
+            });
         match steps {
             Ok(_) => Ok(()),
             Err(Stop::Caller(error)) => Err(error),
@@ -268,15 +273,16 @@ impl Apply<'_> {
     }
 
     /// The rows to flag, if asked for, and in any case a note on them; a model without ranges cannot say.
-    fn outside(
-        &self,
-        notes: &mut Vec<String>,
-    ) -> Result<Option<Vec<OutsideRange<'_>>>> {
+    fn outside(&self, notes: &mut Vec<String>) -> Result<Option<Vec<OutsideRange<'_>>>> {
         let found = rows::outside(self.model, self.table, self.a.flag)?;
         let note = found
             .as_ref()
             .and_then(|found| rows::outside_note(found, self.table));
-        let hint = if self.a.flag { "" } else { "; --flag says which" };
+        let hint = if self.a.flag {
+            ""
+        } else {
+            "; --flag says which"
+        };
         notes.extend(note.map(|note| note + hint));
         Ok(found.filter(|_| self.a.flag))
     }

@@ -39,7 +39,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         None => table,
     };
     let all: Vec<usize> = (0..table.rows()).collect();
-    let score = super::on_threads(global, || model.score(&table, &all))?;
+    let score = super::on_threads(global, || model.score(&table, &all)?.checked())?;
     let score = score.map_err(|e| a.iterations.explain(e))?;
     if !global.quiet {
         let (fitted, seed) = (&model.provenance, a.rows.seed());

@@ -9,6 +9,8 @@ use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
 const GZIP_MAGIC: [u8; 2] = [0x1F, 0x8B];
+/// More than any raw file holds: what a packed one unpacks to is cut there, and its checksum differs.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// A file as it is published, or as it is made from what is published.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +95,9 @@ pub(super) fn read_unpacked(path: &Path) -> io::Result<Vec<u8>> {
         return Ok(content);
     }
     let mut unpacked = Vec::new();
-    MultiGzDecoder::new(content.as_slice()).read_to_end(&mut unpacked)?;
+    MultiGzDecoder::new(content.as_slice())
+        .take(MOST_BYTES)
+        .read_to_end(&mut unpacked)?;
     Ok(unpacked)
 }
 

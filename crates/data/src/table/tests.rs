@@ -153,7 +153,10 @@ fn texts_have_bounds() {
     let open = [&b"a,b\n1,\""[..], &b"\n2,3".repeat(1 << 18)].concat();
     let columns = b"x,".repeat(9);
     for (text, words) in [
-        (long(b"x", 1 << 20), "row that begins in line 2 is longer than 131072 bytes"),
+        (
+            long(b"x", 1 << 20),
+            "row that begins in line 2 is longer than 131072 bytes",
+        ),
         // An open quotation mark makes one row of all lines.
         (open, "line 2 is longer"),
         (blanks, "line 3 is longer"),

@@ -62,7 +62,9 @@ impl Beside<'_> {
     }
 
     fn cells_before(&self, row: usize) -> impl Iterator<Item = String> {
-        self.ids.iter().map(move |(_, cells)| self.text(&cells[row]))
+        self.ids
+            .iter()
+            .map(move |(_, cells)| self.text(&cells[row]))
     }
 
     fn cells_after(&self, row: usize, predictions: &Predictions) -> impl Iterator<Item = String> {
@@ -70,7 +72,9 @@ impl Beside<'_> {
             (Some(interval), Predictions::Responses(values)) => Some(interval.ends(values[row])),
             _ => None,
         };
-        let flag = self.outside(row).map(|columns| self.text(&columns.join(";")));
+        let flag = self
+            .outside(row)
+            .map(|columns| self.text(&columns.join(";")));
         let ends = ends.into_iter().flatten().map(|end| end.to_string());
         ends.chain(flag)
     }
@@ -111,9 +115,7 @@ impl Beside<'_> {
     pub(super) fn write_every_csv(
         &self,
         out: &mut dyn Write,
-        steps: impl FnOnce(
-            &mut dyn FnMut(usize, Vec<IterationPredictions>) -> Result<()>,
-        ) -> Result<()>,
+        steps: impl FnOnce(&mut dyn FnMut(usize, Vec<IterationPredictions>) -> Result<()>) -> Result<()>,
     ) -> Result<()> {
         let mut csv = Csv::new(out);
         steps(&mut |first, steps| {
