@@ -88,8 +88,8 @@ impl Target {
         Ok(())
     }
 
-    /// An error if the reader panics.
-    fn try_case(&self, input: &[u8]) -> Result<(), String> {
+    /// Whether the input was read; an error if the reader panics.
+    fn try_case(&self, input: &[u8]) -> Result<bool, String> {
         catch_unwind(AssertUnwindSafe(|| (self.read)(input))).map_err(|panic| {
             let text = panic.downcast_ref::<&str>().map(ToString::to_string);
             let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

@@ -232,7 +232,7 @@ fn expressions() -> Vec<Vec<u8>> {
         "x1*(1-x2)/2",
         "sin(3*x1) + x2^2",
         "-x1^3/7 + exp(-x2)*log(1 + x3)",
-        "sqrt(cosh(x1) - 0.25)*tanh(x2)/1.5e1",
+        "sqrt(cosh(x1) - 0.25)*tanh(x2)/1.5",
         "((x1))",
     ];
     texts.map(|text| text.as_bytes().to_vec()).to_vec()

@@ -1,6 +1,6 @@
 //! Which column plays which part.
 
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, is_like_a_number};
 
 /// The parts that columns play: checked against a table, so that later steps can rely on
 /// every name.
@@ -40,6 +40,16 @@ pub enum RolesError {
         "column `{name}` holds numbers but for {first_text}: correct the cell, leave it empty if it is missing, or leave the column out (--ignore)"
     )]
     TextAmongNumbers {
+        /// The column.
+        name: String,
+        /// The first text and its line.
+        first_text: String,
+    },
+    /// A target of numbers that are written otherwise.
+    #[error(
+        "target `{name}` holds texts such as {first_text}, that look like numbers: write them as 1234.5, or say --decimal comma if they have decimal commas"
+    )]
+    LikeNumbers {
         /// The column.
         name: String,
         /// The first text and its line.
@@ -85,12 +95,23 @@ impl Roles {
             });
         }
         for name in target.into_iter().chain(inputs.iter().map(String::as_str)) {
-            if let Some(first_text) = table.column(name).and_then(text_among_numbers) {
+            let is_number = |text: &str| text.parse::<f64>().is_ok();
+            let first = |column| measurements(column, is_number);
+            if let Some(first_text) = table.column(name).and_then(first) {
                 return Err(RolesError::TextAmongNumbers {
                     name: name.to_string(),
                     first_text,
                 });
             }
+        }
+        if let Some(name) = target
+            && let Some(column) = table.column(name)
+            && let Some(first_text) = measurements(column, is_like_a_number)
+        {
+            return Err(RolesError::LikeNumbers {
+                name: name.to_string(),
+                first_text,
+            });
         }
         Ok(Self {
             target: target.map(str::to_string),
@@ -105,14 +126,11 @@ impl Roles {
 const MOST_NUMERIC_CATEGORIES: usize = 20;
 
 /// The first text of a column that otherwise holds measurements.
-fn text_among_numbers(column: &Column) -> Option<String> {
+fn measurements(column: &Column, is_number: impl Fn(&str) -> bool) -> Option<String> {
     let Column::Categorical(c) = column else {
         return None;
     };
-    let numbers = c
-        .categories
-        .iter()
-        .filter(|text| text.parse::<f64>().is_ok());
+    let numbers = c.categories.iter().filter(|text| is_number(text));
     let numbers = numbers.count();
     let measured = numbers > MOST_NUMERIC_CATEGORIES && 2 * numbers > c.categories.len();
     measured.then(|| c.first_text.clone())
@@ -208,6 +226,23 @@ mod tests {
             error(Some("risk"), None, &["id", "age", "dose"]),
             "`t.csv` has no column left as an input"
         );
+    }
+
+    /// Numbers that are written otherwise are no classes.
+    #[test]
+    fn a_target_that_looks_like_numbers_is_refused() {
+        let new = |cell: &dyn Fn(usize) -> String| {
+            let rows: String = (0..40).map(|i| format!("{i};{}\n", cell(i))).collect();
+            let text = format!("x;y\n{rows}");
+            let table = Table::from_reader("t.csv", text.as_bytes(), &ReadOptions::default());
+            Roles::new(&table.unwrap(), Some("y"), None, &[])
+        };
+        for cell in ["$N.5", "N.2%", "N,694"] {
+            let error = new(&|i| cell.replace('N', &(i + 1).to_string())).unwrap_err();
+            assert!(matches!(error, RolesError::LikeNumbers { .. }), "{error}");
+        }
+        assert!(new(&|i| format!("{}%", i % 4)).is_ok());
+        assert!(new(&|i| format!("c{i}")).is_ok());
     }
 
     /// Distances from the textbook: kitten to sitting is three changes.

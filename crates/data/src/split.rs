@@ -47,7 +47,8 @@ pub enum SplitError {
     EmptyBlocks,
     /// A class that cannot be in every part.
     #[error(
-        "class `{class}` of target `{target}` has {rows} rows, and a split into training, validation and test needs 3; merge or remove it"
+        "class `{class}` of target `{target}` has {rows} row{}, and a split into training, validation and test needs 3; merge or remove it",
+        if *rows == 1 { "" } else { "s" }
     )]
     RareClass {
         /// The target.

@@ -14,6 +14,7 @@ mod sniff;
 
 pub use error::TableError;
 pub use limits::Limits;
+pub(crate) use sniff::is_like_a_number;
 pub use sniff::{Decimal, Delimiter};
 
 use sha2::{Digest, Sha256};

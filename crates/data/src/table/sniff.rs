@@ -121,7 +121,7 @@ fn is_grouped(cell: &str) -> bool {
 }
 
 /// Whether a text is a number with a sign, a unit or separators around or in it: `$1.2`, `1.2%`, `694,156`, `0,5`.
-pub(super) fn is_like_a_number(text: &str) -> bool {
+pub(crate) fn is_like_a_number(text: &str) -> bool {
     let bare: String = text
         .chars()
         .filter(|c| !"$€£¥% ',\u{a0}\u{202f}".contains(*c))

@@ -96,6 +96,7 @@ fn columns_that_look_like_numbers_are_said() {
         ("2020-01-01\n2020-01-02", false),
         ("1.5\n2", false),
     ] {
+        let comma = cells.contains("694,156");
         let table = read(format!("x\n{cells}\n")).unwrap();
         assert_eq!(
             !table.notes().is_empty(),
@@ -103,6 +104,8 @@ fn columns_that_look_like_numbers_are_said() {
             "{cells}: {:?}",
             table.notes()
         );
+        let notes = table.notes().concat();
+        assert_eq!(notes.contains("--decimal comma"), comma, "{notes}");
     }
 }
 
