@@ -63,11 +63,12 @@ impl FolderArgument {
             .or_else(|| from_environment().map(PathBuf::from))
     }
 
-    /// The folder; `what` needs it.
-    pub(crate) fn required(&self, what: &str) -> Result<PathBuf> {
+    /// The folder; `what` needs it, and `filled_by` puts files into it.
+    pub(crate) fn required(&self, what: &str, filled_by: Option<&str>) -> Result<PathBuf> {
+        let fill = filled_by.map_or(String::new(), |by| format!(", and fill it with `{by}`"));
         self.named().ok_or_else(|| {
             usage(format!(
-                "{what} needs a folder for the data sets: name it with --data-dir or LOOPFIT_DATA, and fill it with `loopfit data fetch`"
+                "{what} needs a folder for the data sets: name it with --data-dir or LOOPFIT_DATA{fill}"
             ))
         })
     }
@@ -144,7 +145,9 @@ impl ReadArguments {
 
     /// A set of the catalogue.
     fn load(&self, set: &DataSet) -> Result<Loaded> {
-        let folder = self.folder.required(&format!("data:{}", set.name))?;
+        let folder = self
+            .folder
+            .required(&format!("data:{}", set.name), Some("loopfit data fetch"))?;
         Ok(set.load(&folder)?)
     }
 
@@ -225,8 +228,8 @@ pub(crate) struct LearnArguments {
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     group: Option<String>,
     /// Keep this many consecutive rows together in a split.
-    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
-    block: Option<u64>,
+    #[arg(long, value_name = "ROWS", value_parser = count)]
+    block: Option<usize>,
     /// A column that is not an input, or several separated by commas; may be repeated.
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     ignore: Vec<String>,
@@ -314,13 +317,33 @@ pub(crate) fn index_bound(text: &str) -> Result<f32, String> {
     }
 }
 
-/// Parses a number within bounds.
+/// Parses a whole number whose bounds the library knows.
+pub(crate) fn natural(text: &str) -> Result<usize, String> {
+    let number = whole(text).and_then(|n| usize::try_from(n).ok());
+    number.ok_or_else(|| "it must be a whole number, not below 0".to_string())
+}
+
+/// Parses a seed.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    whole(text).ok_or_else(|| format!("it must be a whole number from 0 to {}", u64::MAX))
+}
+
+/// Parses a whole number within bounds, also as 1e3.
 pub(crate) fn between(text: &str, least: usize, most: usize) -> Result<usize, String> {
-    match text.parse() {
+    match natural(text) {
         Ok(n) if (least..=most).contains(&n) => Ok(n),
-        Ok(_) => Err(format!("it must be at least {least} and at most {most}")),
-        Err(e) => Err(e.to_string()),
+        _ => Err(format!(
+            "it must be a whole number, at least {least} and at most {most}"
+        )),
     }
+}
+
+/// A whole number, also as 1e3.
+pub(crate) fn whole(text: &str) -> Option<u64> {
+    text.parse().ok().or_else(|| {
+        let float: f64 = text.parse().ok()?;
+        ((0.0..u64::MAX as f64).contains(&float) && float.fract() == 0.0).then_some(float as u64)
+    })
 }
 
 impl LearnArguments {
@@ -341,16 +364,11 @@ impl LearnArguments {
 
     fn simulation(&self, simulation: Simulation) -> Result<Source> {
         let name = simulation;
-        let target = (!simulation.is_density()).then_some("y");
-        if self.target.is_some() && self.target.as_deref() != target {
-            return Err(match target {
-                Some(y) => usage(format!(
-                    "the target of sim:{name} is `{y}`: leave --target out"
-                )),
-                None => usage(format!(
-                    "sim:{name} is a density without a target: leave --target out"
-                )),
-            });
+        if self.target.is_some() {
+            return Err(usage(match simulation.is_density() {
+                true => format!("sim:{name} is a density without a target: leave --target out"),
+                false => format!("sim:{name} has its own target: leave --target out"),
+            }));
         }
         let given = [
             (self.task.is_some(), "--task"),
@@ -385,7 +403,7 @@ impl LearnArguments {
             target: self.target.clone(),
             task: self.task.map(TaskName::kind),
             group: self.group.clone(),
-            block: self.block.map(|b| b as usize),
+            block: self.block,
             ignore: self.ignored(&table),
             test_seed,
             ..TableOptions::default()
@@ -402,10 +420,7 @@ impl LearnArguments {
                 self.target.as_deref().is_some_and(|t| t != set.target),
             ),
             ("--task", self.task.is_some_and(|t| t.kind() != set.task)),
-            (
-                "--block",
-                self.block.is_some_and(|b| Some(b as usize) != set.block),
-            ),
+            ("--block", self.block.is_some_and(|b| Some(b) != set.block)),
         ];
         if let Some((option, _)) = contradicted.iter().find(|(_, wrong)| *wrong) {
             return Err(usage(format!(

@@ -247,3 +247,28 @@ fn the_published_files_are_complete() {
     }
     assert_eq!(output.status.code(), Some(i32::from(!full)));
 }
+
+/// A mirror may be a folder; what is neither a folder nor an address is said, and no network is blamed.
+#[test]
+fn a_folder_is_a_mirror() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("mirror/airfoil")).unwrap();
+    let here = place.path("mirror").display().to_string();
+    for from in ["mirror".to_string(), here.clone(), format!("file://{here}")] {
+        let output = place.run(&format!("data fetch airfoil --data-dir d --from {from}"));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3));
+        assert!(said.contains(&format!("has no `{AIRFOIL}`")), "{said}");
+    }
+    place.write(&format!("mirror/{AIRFOIL}.gz"), gzipped(b"1\t2\n"));
+    let output = place.run("data fetch airfoil --data-dir d --from mirror");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("checksum differs"), "{said}");
+    let output = place.run("data fetch airfoil --data-dir d --from nowhere");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("neither a folder nor an address"), "{said}");
+    place.refused(
+        "data fetch airfoil",
+        "name it with --data-dir or LOOPFIT_DATA\n",
+    );
+}

@@ -1,5 +1,6 @@
 //! From table cells to model units and back, with constants from training rows only.
 
+mod describe;
 mod error;
 mod file;
 mod fit;
@@ -302,7 +303,7 @@ impl Preprocessing {
         let mut outside = vec![false; rows.len()];
         let mut first = 0;
         for input in &self.inputs {
-            let column = find(table, input.name())?;
+            let column = self.find(table, input.name())?;
             let cells = features.x[first..].chunks_mut(d).zip(rows);
             first += input.features();
             let indicator = input.says_missing().then(|| input.features() - 1);
@@ -377,7 +378,7 @@ impl Preprocessing {
         match &self.target {
             None => Ok(Vec::new()),
             Some(Target::Response { name, mean, sd, .. }) => {
-                let values = numbers(name, find(table, name)?)?;
+                let values = numbers(name, self.find(table, name)?)?;
                 let scaled = rows.iter().map(|&row| match values[row] {
                     value if value.is_nan() => Err(missing(name, row)),
                     value => Ok(((value - mean) / sd) as f32),
@@ -385,7 +386,7 @@ impl Preprocessing {
                 scaled.collect()
             }
             Some(Target::Classes { name, classes }) => {
-                let column = find(table, name)?;
+                let column = self.find(table, name)?;
                 let finder = classes.finder(column);
                 let indices = rows.iter().map(|&row| match finder.get(row) {
                     Level::Known(class) => Ok(class as f32),
@@ -500,7 +501,7 @@ impl Features {
 
 fn find<'t>(table: &'t Table, name: &str) -> Result<&'t Column, PreprocessError> {
     let column = table.column(name);
-    column.ok_or_else(|| RolesError::no_column(table, name).into())
+    column.ok_or_else(|| RolesError::no_column(table, name, &[]).into())
 }
 
 /// A column of numbers is no column of texts, unless categories look like numbers.

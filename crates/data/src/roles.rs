@@ -75,7 +75,8 @@ impl Roles {
         let named: Vec<&str> = named.chain(left_out.iter().map(String::as_str)).collect();
         for (i, name) in named.iter().enumerate() {
             if !table.names().iter().any(|n| n == name) {
-                return Err(RolesError::no_column(table, name));
+                let others: Vec<&str> = named.iter().copied().filter(|n| n != name).collect();
+                return Err(RolesError::no_column(table, name, &others));
             }
             if named[..i].contains(name) {
                 return Err(RolesError::Twice {
@@ -137,10 +138,11 @@ fn measurements(column: &Column, is_number: impl Fn(&str) -> bool) -> Option<Str
 }
 
 impl RolesError {
-    /// No column of that name, with what may be meant.
-    pub fn no_column(table: &Table, name: &str) -> Self {
-        let hint = nearest(name, table.names())
-            .map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+    /// A name that no column has, which cannot stand for one of those that are `used` already.
+    pub fn no_column(table: &Table, name: &str, used: &[&str]) -> Self {
+        let free = table.names().iter().filter(|n| !used.contains(&n.as_str()));
+        let hint =
+            nearest(name, free).map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
         Self::NoColumn {
             file: table.source().to_string(),
             name: name.to_string(),
@@ -161,10 +163,10 @@ pub(crate) fn list(names: &[String]) -> String {
 }
 
 /// The name that fewest changes of letters lead to, if those are few.
-fn nearest<'a>(name: &str, names: &'a [String]) -> Option<&'a str> {
+fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a String>) -> Option<&'a str> {
     let lower = name.to_lowercase();
     let changes = |other: &str| edit_distance(&lower, &other.to_lowercase());
-    let near = names.iter().min_by_key(|other| changes(other))?;
+    let near = names.min_by_key(|other| changes(other))?;
     (changes(near) <= name.chars().count().div_ceil(3)).then_some(near)
 }
 
@@ -213,6 +215,10 @@ mod tests {
         assert_eq!(
             error(Some("Rsik"), None, &[]),
             "`t.csv` has no column `Rsik` (did you mean `risk`?); its columns are id, age, dose, risk"
+        );
+        assert_eq!(
+            error(Some("risk"), None, &["rsik"]),
+            "`t.csv` has no column `rsik`; its columns are id, age, dose, risk"
         );
         assert_eq!(
             error(Some("y"), None, &[]),

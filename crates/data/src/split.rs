@@ -7,6 +7,7 @@ mod groups;
 pub use groups::Groups;
 
 use loopfit_numerics::stream::Stream;
+use loopfit_numerics::text::count;
 
 use crate::levels::{Level, Levels};
 use crate::roles::RolesError;
@@ -47,8 +48,8 @@ pub enum SplitError {
     EmptyBlocks,
     /// A class that cannot be in every part.
     #[error(
-        "class `{class}` of target `{target}` has {rows} row{}, and a split into training, validation and test needs 3; merge or remove it",
-        if *rows == 1 { "" } else { "s" }
+        "class `{class}` of target `{target}` has {}, and a split into training, validation and test needs 3; merge or remove it",
+        count(*rows, "row")
     )]
     RareClass {
         /// The target.
@@ -68,7 +69,8 @@ pub enum SplitError {
     },
     /// Nothing to divide.
     #[error(
-        "{groups} groups of rows are too few to divide (equal inputs count as one group, and a class in one group stays whole)"
+        "{} of rows {} too few to divide (equal inputs count as one group, and a class in one group stays whole)",
+        count(*groups, "group"), if *groups == 1 { "is" } else { "are" }
     )]
     TooFewGroups {
         /// How many groups there are.
@@ -113,7 +115,7 @@ impl Splitter {
     pub fn stratified(groups: Groups, table: &Table, target: &str) -> Result<Self, SplitError> {
         let column = table
             .column(target)
-            .ok_or_else(|| RolesError::no_column(table, target))?;
+            .ok_or_else(|| RolesError::no_column(table, target, &[]))?;
         let classes = Levels::of(column, 0..table.rows());
         let finder = classes.finder(column);
         let strata = classes.len();

@@ -155,7 +155,7 @@ impl Task {
         };
         let column = table
             .column(name)
-            .ok_or_else(|| RolesError::no_column(table, name))?;
+            .ok_or_else(|| RolesError::no_column(table, name, &[]))?;
         let target = name.to_string();
         if let Some(row) = (0..table.rows()).find(|row| column.is_missing(*row)) {
             return Err(TaskError::MissingTarget {
@@ -173,13 +173,16 @@ impl Task {
         let (task, reason) = match asked {
             Some(kind) => (
                 asked_for(kind, &target, column, values)?,
-                "as asked for".into(),
+                ", as asked for".to_string(),
             ),
-            None => inferred(table.rows(), &target, column, values)?,
+            None => {
+                let (task, reason) = inferred(table.rows(), &target, column, values)?;
+                (task, format!(": {reason}"))
+            }
         };
         Ok(Decision {
             task,
-            because: format!("{} `{name}`: {reason}.", task.title()),
+            because: format!("{} `{name}`{reason}.", task.title()),
         })
     }
 

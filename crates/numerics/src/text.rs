@@ -10,9 +10,28 @@ pub fn plain(x: f64) -> String {
     }
 }
 
+/// So many of something: `1 thread`, `2 threads`.
+pub fn count(number: usize, noun: &str) -> String {
+    format!("{number} {}", plural(number, noun))
+}
+
+/// The noun behind a number: `thread` behind 1, `threads` behind others.
+pub fn plural(number: usize, noun: &str) -> String {
+    match number {
+        1 => noun.to_string(),
+        _ => format!("{noun}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_something_is_no_plural() {
+        let counts = [0, 1, 2].map(|n| count(n, "thread"));
+        assert_eq!(counts, ["0 threads", "1 thread", "2 threads"]);
+    }
 
     #[test]
     fn numbers_are_short() {

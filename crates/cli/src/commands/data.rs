@@ -43,8 +43,9 @@ enum Command {
         names: Vec<&'static DataSet>,
         #[command(flatten)]
         folder: FolderArgument,
-        /// A mirror that has the files at URL/SET/FILE, plain or gzip-compressed with .gz added.
-        #[arg(long, value_name = "URL")]
+        /// A mirror, an address or a folder, that has the files at SET/FILE below it, plain or gzip-compressed
+        /// with .gz added.
+        #[arg(long, value_name = "URL|DIR")]
         from: Option<String>,
     },
 }
@@ -66,14 +67,15 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     match &a.command {
         Command::List { folder } => list(folder.named().as_deref(), global),
         Command::Check { names, folder } => {
-            check(&chosen(names), &folder.required("data check")?, global)
+            let folder = folder.required("data check", Some("loopfit data fetch"))?;
+            check(&chosen(names), &folder, global)
         }
         Command::Fetch {
             names,
             folder,
             from,
         } => {
-            let folder = folder.required("data fetch")?;
+            let folder = folder.required("data fetch", None)?;
             fetch(&chosen(names), &folder, from.as_deref(), global)
         }
     }
@@ -254,7 +256,7 @@ fn fetch(
     from: Option<&str>,
     global: &Global,
 ) -> Result<Exit> {
-    let fetcher = Fetcher::new(from);
+    let fetcher = Fetcher::new(from)?;
     let mut outcomes = Vec::new();
     let mut failed = false;
     for file in sets.iter().flat_map(|set| set.files) {

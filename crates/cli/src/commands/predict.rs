@@ -260,7 +260,7 @@ impl Apply<'_> {
                 self.table.source()
             );
             let column = self.table.column(name);
-            let column = column.ok_or_else(|| RolesError::no_column(self.table, name))?;
+            let column = column.ok_or_else(|| RolesError::no_column(self.table, name, &[]))?;
             let cells = match self.table.verbatim(name) {
                 Some(cells) => cells.iter().map(|cell| Cow::from(cell.as_str())).collect(),
                 None => (0..self.table.rows())

@@ -1,12 +1,14 @@
 //! Raw files from the network: downloaded, unpacked and verified before anyone sees them.
 
 use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use calamine::{Data, Reader, Xls, Xlsx};
 use flate2::read::MultiGzDecoder;
 use ureq::Agent;
 
+use super::files::read_unpacked;
 use super::{Origin, RawFile};
 
 /// The largest download, packed or unpacked.
@@ -43,6 +45,21 @@ pub enum FetchError {
         /// What the client says.
         cause: String,
     },
+    /// A mirror that is neither a folder nor an address.
+    #[error(
+        "`{0}` is neither a folder nor an address: name a folder that has the files at SET/FILE, or an http or https address"
+    )]
+    Mirror(String),
+    /// A folder without the file.
+    #[error(
+        "`{folder}` has no `{file}`, plain or with .gz added: name a folder that has the files at SET/FILE"
+    )]
+    NotInFolder {
+        /// The folder.
+        folder: String,
+        /// The file.
+        file: &'static str,
+    },
     /// A download that cannot be unpacked.
     #[error("what `{url}` holds cannot be unpacked: {why}")]
     Archive {
@@ -63,30 +80,55 @@ pub enum FetchError {
     },
 }
 
-/// Downloads files.
+/// Downloads files, or copies them from a folder.
 pub struct Fetcher {
     agent: Agent,
-    mirror: Option<String>,
+    mirror: Option<Mirror>,
+}
+
+/// Where the files are, if not at their public sources.
+enum Mirror {
+    Address(String),
+    Folder(PathBuf),
+}
+
+impl Mirror {
+    /// An http or https address, a folder, or one written as `file://`.
+    fn new(text: &str) -> Result<Self, FetchError> {
+        let lower = text.to_ascii_lowercase();
+        if lower.starts_with("http://") || lower.starts_with("https://") {
+            return Ok(Self::Address(text.trim_end_matches('/').to_string()));
+        }
+        let folder = match lower.strip_prefix("file://") {
+            Some(rest) => PathBuf::from(&text[text.len() - rest.len()..]),
+            None => PathBuf::from(text),
+        };
+        match folder.is_dir() {
+            true => Ok(Self::Folder(folder)),
+            false => Err(FetchError::Mirror(text.to_string())),
+        }
+    }
 }
 
 impl Fetcher {
-    /// From the public sources, or from a mirror that has the files at `mirror/PATH`, plain or
+    /// From the public sources, or from a mirror (an address or a folder) that has the files at `mirror/PATH`, plain or
     /// with `.gz` added.
-    pub fn new(mirror: Option<&str>) -> Self {
+    pub fn new(mirror: Option<&str>) -> Result<Self, FetchError> {
         let config = Agent::config_builder()
             .timeout_connect(Some(PATIENCE))
             .timeout_recv_response(Some(PATIENCE))
             .build();
-        Self {
+        Ok(Self {
             agent: config.into(),
-            mirror: mirror.map(|url| url.trim_end_matches('/').to_string()),
-        }
+            mirror: mirror.map(Mirror::new).transpose()?,
+        })
     }
 
     /// The uncompressed content of a file, verified.
     pub fn fetch(&self, file: &RawFile) -> Result<Vec<u8>, FetchError> {
         let (url, content) = match &self.mirror {
-            Some(mirror) => self.ask_mirror(mirror, file)?,
+            Some(Mirror::Address(address)) => self.ask_mirror(address, file)?,
+            Some(Mirror::Folder(folder)) => from_folder(folder, file)?,
             None => self.ask_origin(file)?,
         };
         if file.is_content(&content) {
@@ -149,6 +191,22 @@ impl Fetcher {
         let mut response = self.agent.get(url).call().map_err(network)?;
         let body = response.body_mut().with_config().limit(MOST_BYTES);
         body.read_to_vec().map_err(network)
+    }
+}
+
+/// The uncompressed content of a file in a folder, and its place.
+fn from_folder(folder: &Path, file: &RawFile) -> Result<(String, Vec<u8>), FetchError> {
+    let path = file.locate(folder).ok_or_else(|| FetchError::NotInFolder {
+        folder: folder.display().to_string(),
+        file: file.path,
+    })?;
+    let url = path.display().to_string();
+    match read_unpacked(&path) {
+        Ok(content) => Ok((url, content)),
+        Err(cause) => Err(FetchError::Archive {
+            url,
+            why: cause.to_string(),
+        }),
     }
 }
 
@@ -283,10 +341,10 @@ mod tests {
             return;
         };
         let plant = &DataSet::find("power-plant").unwrap().files[0];
-        let Some(path) = plant.locate(std::path::Path::new(&folder)) else {
+        let Some(path) = plant.locate(Path::new(&folder)) else {
             return;
         };
-        let csv = String::from_utf8(crate::catalog::files::read_unpacked(&path).unwrap()).unwrap();
+        let csv = String::from_utf8(read_unpacked(&path).unwrap()).unwrap();
         let cell = |text: &str| match text.parse::<f64>() {
             Ok(v) => format!("<c><v>{v:.16e}</v></c>"),
             Err(_) => format!("<c t=\"inlineStr\"><is><t>{text}</t></is></c>"),
@@ -333,9 +391,7 @@ mod tests {
         let Some(folder) = std::env::var_os("LOOPFIT_DATA") else {
             return;
         };
-        let Ok(xls) =
-            std::fs::read(std::path::Path::new(&folder).join("concrete/Concrete_Data.xls"))
-        else {
+        let Ok(xls) = std::fs::read(Path::new(&folder).join("concrete/Concrete_Data.xls")) else {
             return;
         };
         let concrete = &DataSet::find("concrete").unwrap().files[0];

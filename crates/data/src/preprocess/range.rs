@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Input, PreprocessError, Preprocessing, Target, check_texts, find, numbers};
+use super::{Input, PreprocessError, Preprocessing, Target, check_texts, numbers};
 use crate::levels::Level;
 use crate::table::Table;
 
@@ -84,7 +84,7 @@ impl Preprocessing {
     ) -> Result<Vec<OutsideRange<'_>>, PreprocessError> {
         let mut columns: Vec<Vec<&str>> = vec![Vec::new(); rows.len()];
         for input in &self.inputs {
-            let column = find(table, input.name())?;
+            let column = self.find(table, input.name())?;
             let outside: Vec<bool> = match input {
                 Input::Numeric { name, range, .. } | Input::Unit { name, range, .. } => {
                     let range = range.ok_or_else(|| PreprocessError::NoRange {

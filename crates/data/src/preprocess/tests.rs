@@ -207,3 +207,20 @@ proptest! {
         prop_assert!(mean.abs() < 1e-5 && (variance - 1.0).abs() < 1e-4, "{} {}", mean, variance);
     }
 }
+
+/// What missing cells count as, and which columns are categories; a table of numbers without holes needs no words.
+#[test]
+fn columns_are_described() {
+    let t = table(TRAIN);
+    let p = fit(&t, Task::Regression, &[0, 1, 2, 3]).unwrap();
+    assert_eq!(
+        p.describe(&t, &[0, 1, 2, 3]).unwrap(),
+        [
+            "categories: `s` (u, v)",
+            "missing cells: 1 of `a` counts as its median 3; 1 of `s` counts as no category"
+        ]
+    );
+    let plain = table("a,y\n1,2\n2,3\n4,5\n");
+    let p = fit(&plain, Task::Regression, &[0, 1, 2]).unwrap();
+    assert!(p.describe(&plain, &[0, 1, 2]).unwrap().is_empty());
+}

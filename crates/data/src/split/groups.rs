@@ -24,7 +24,7 @@ impl Groups {
     pub fn new(table: &Table, roles: &Roles, block: Option<usize>) -> Result<Self, SplitError> {
         let column = |name: &str| {
             let column = table.column(name);
-            column.ok_or_else(|| SplitError::from(RolesError::no_column(table, name)))
+            column.ok_or_else(|| SplitError::from(RolesError::no_column(table, name, &[])))
         };
         let mut links = Links::new(table.rows());
         let inputs = roles.inputs.iter().map(|name| column(name));

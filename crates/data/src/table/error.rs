@@ -1,5 +1,6 @@
 //! Every way in which a file is not a table.
 
+use loopfit_numerics::text::count;
 use std::io;
 
 /// Why a table could not be read.
@@ -86,7 +87,7 @@ pub enum TableError {
         file: String,
     },
     /// A row with too few or too many cells.
-    #[error("`{file}`, line {line}: {} where {expected} are expected", cells(*found))]
+    #[error("`{file}`, line {line}: {} where {expected} are expected", count(*found, "cell"))]
     Ragged {
         /// The file.
         file: String,
@@ -179,10 +180,6 @@ pub enum TableError {
         /// Its type.
         kind: String,
     },
-}
-
-fn cells(count: usize) -> String {
-    format!("{count} cell{}", if count == 1 { "" } else { "s" })
 }
 
 impl TableError {
