@@ -17,13 +17,10 @@ pub(crate) mod theory;
 pub(crate) mod witness;
 
 use crate::Global;
-use anyhow::{Context, Result};
+use anyhow::Result;
+use loopfit_engine::Engine;
 
 /// Runs work on the number of threads that the user asked for.
 fn on_threads<T: Send>(global: &Global, work: impl FnOnce() -> T + Send) -> Result<T> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(global.threads)
-        .build()
-        .with_context(|| format!("cannot start {} threads", global.threads))?;
-    Ok(pool.install(work))
+    Ok(Engine::new(global.threads)?.install(work))
 }

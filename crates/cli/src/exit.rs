@@ -1,6 +1,6 @@
 //! Exit codes, the same for every command.
 
-use crate::output;
+use crate::{interrupt, output};
 use loopfit_search::SearchError;
 use loopfit_study::StudyError;
 use std::io;
@@ -44,8 +44,14 @@ impl Exit {
     /// Prints an error as one sentence and says how the process ends.
     pub(crate) fn of_error(error: &anyhow::Error) -> Self {
         if let Some(SearchError::Interrupted) = error.downcast_ref() {
-            output::say("interrupted: nothing was written");
-            return Self::Interrupted;
+            if interrupt::was_interrupted() {
+                output::say("interrupted before there was a result: nothing was written");
+                return Self::Interrupted;
+            }
+            output::say(
+                "error: the time was over before there was a result: give more with --time",
+            );
+            return Self::BadInput;
         }
         // A reader that closes the pipe has what it wanted.
         if error
@@ -72,7 +78,7 @@ impl From<Exit> for ExitCode {
             Exit::WrongUsage => 2,
             Exit::BadInput => 3,
             Exit::FitsFailed => 4,
-            Exit::Interrupted => crate::interrupt::exit_code(),
+            Exit::Interrupted => interrupt::exit_code(),
         })
     }
 }

@@ -6,14 +6,22 @@ use loopfit_engine::Control;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 static SEARCH: OnceLock<Control> = OnceLock::new();
 static SEARCHING: AtomicBool = AtomicBool::new(false);
 /// Held while a file is written, so that the process cannot end in between.
 static WRITING: Mutex<()> = Mutex::new(());
+/// When a search was asked to stop.
+static ASKED: OnceLock<Instant> = OnceLock::new();
+
+/// Signals that follow the first so soon are the same wish: a key that bounces, or a wrapper that signals the process and
+/// its group.
+const SAME: Duration = Duration::from_millis(500);
 
 /// The signal that came, as its exit code.
-static CODE: AtomicU8 = AtomicU8::new(130);
+static CODE: AtomicU8 = AtomicU8::new(BY_CTRL_C);
+const BY_CTRL_C: u8 = 130;
 
 /// Handles SIGINT and SIGTERM from now on. A file that outgrows its limit (`ulimit -f`) is an error of writing, as on a full disk,
 /// where SIGXFSZ would end the process without a word.
@@ -33,7 +41,7 @@ pub(crate) fn install() {
         });
     }
     #[cfg(not(unix))]
-    let _ = ctrlc::set_handler(|| handle(130));
+    let _ = ctrlc::set_handler(|| handle(BY_CTRL_C));
 }
 
 /// 130 after Ctrl-C, 143 after SIGTERM.
@@ -42,10 +50,17 @@ pub(crate) fn exit_code() -> u8 {
 }
 
 fn handle(code: u8) {
+    if ASKED.get().is_some_and(|asked| asked.elapsed() < SAME) {
+        return;
+    }
     CODE.store(code, Ordering::SeqCst);
     // The second signal does not wait for the search.
-    if SEARCHING.load(Ordering::SeqCst) && !control().is_interrupted() {
+    if SEARCHING.load(Ordering::SeqCst) && ASKED.set(Instant::now()).is_ok() {
         control().interrupt();
+        crate::output::say(match code {
+            BY_CTRL_C => "stopping; press again to quit now",
+            _ => "stopping; signal again to quit now",
+        });
     } else {
         let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         crate::output::say("interrupted");

@@ -10,12 +10,16 @@ mod estimating;
 mod exit;
 mod interrupt;
 mod iterations;
+mod json;
+mod methods;
 mod output;
 mod progress;
 mod rows;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use exit::Exit;
+use std::any::TypeId;
+use std::path::PathBuf;
 
 /// Fit the best function that a parameter budget can buy.
 ///
@@ -87,8 +91,24 @@ enum Command {
     Completions(commands::completions::Arguments),
 }
 
+/// Lets values begin with a hyphen, so that a negative number meets the sentence of its option and not the parser's.
+fn with_negative_values(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let kind = arg.get_value_parser().type_id();
+        let any_text = kind == TypeId::of::<String>() || kind == TypeId::of::<PathBuf>();
+        match arg.get_action().takes_values() {
+            // A name or a path may not begin like an option, unless it is declared to.
+            true if any_text || arg.is_positional() => arg.allow_negative_numbers(true),
+            true => arg.allow_hyphen_values(true),
+            false => arg,
+        }
+    });
+    command.mut_subcommands(with_negative_values)
+}
+
 fn main() -> std::process::ExitCode {
-    let cli = Cli::parse();
+    let matches = with_negative_values(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     interrupt::install();
     let global = &cli.global;
     let result = match cli.command {

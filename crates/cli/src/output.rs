@@ -1,7 +1,7 @@
 //! Data to standard output, talk to standard error, files whole or not at all.
 #![allow(clippy::print_stderr)]
 
-use crate::{Global, interrupt};
+use crate::{Global, interrupt, progress};
 use anyhow::{Context, Result};
 use loopfit_model::file::{behind_links, write_atomic, write_atomic_with};
 use loopfit_search::SearchError;
@@ -18,9 +18,15 @@ pub(crate) fn print(text: &str) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Prints a JSON object on one line.
-pub(crate) fn print_json(value: &serde_json::Value) -> Result<()> {
-    print(&value.to_string())
+/// What the keys of all JSON objects belong to; docs/json.md lists them.
+const SCHEMA: &str = "loopfit/1";
+
+/// Prints a JSON object on one line, with its schema first.
+pub(crate) fn print_json(object: &serde_json::Value) -> Result<()> {
+    let text = object.to_string();
+    let keys = text.strip_prefix('{').unwrap_or("}");
+    let comma = if keys == "}" { "" } else { "," };
+    print(&format!("{{\"schema\":\"{SCHEMA}\"{comma}{keys}"))
 }
 
 /// Says something to a person.
@@ -37,7 +43,7 @@ pub(crate) fn say(text: &str) {
         })
         .collect();
     // A closed standard error is no reason to fail.
-    let _ = writeln!(io::stderr(), "{text}");
+    progress::aside(|| drop(writeln!(io::stderr(), "{text}")));
 }
 
 /// Whether standard output shows colours: a terminal, and NO_COLOR unset or empty.

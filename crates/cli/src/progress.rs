@@ -1,5 +1,6 @@
-//! A progress bar on a terminal, with the time left; silence elsewhere.
+//! A progress bar on a terminal, with the time left and the best error so far; silence elsewhere.
 
+use crate::effort::about;
 use indicatif::{ProgressBar, ProgressStyle};
 use loopfit_engine::Control;
 use loopfit_report::number::{Exponent, integer, value};
@@ -7,28 +8,51 @@ use loopfit_study::progress::Progress;
 use loopfit_study::{Store, status};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time between lines where there is no terminal for a bar.
 const LINES: Duration = Duration::from_secs(60);
+/// The message is cut at the border of the terminal, so that what matters most comes first.
+const TEMPLATE: &str = "{bar:20} {percent:>3}%  {wide_msg}";
+/// The part of the work, and the seconds, from which on the time left can be told.
+const TELLING: (f64, f64) = (0.02, 1.0);
 
-/// Runs `work` beside a bar that follows the updates made.
+/// The bar on the terminal.
+static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Writes something without running into the bar.
+pub(crate) fn aside(write: impl FnOnce()) {
+    match &*SHOWN.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
+}
+
+/// Runs `work` beside a bar that follows the updates made; `best` says what the lowest validation loss so far means.
 pub(crate) fn with_bar<T>(
     total_updates: u64,
     quiet: bool,
     control: &Control,
+    best: Option<&(dyn Fn(f64) -> String + Sync)>,
     work: impl FnOnce() -> T,
 ) -> T {
-    if quiet || !std::io::stderr().is_terminal() {
+    let begin = Instant::now();
+    let bar = bar(total_updates, quiet);
+    if bar.is_hidden() {
         return work();
     }
-    let bar = ProgressBar::new(total_updates);
-    if let Ok(style) = ProgressStyle::with_template(
-        "{bar:40} {percent:>3}%  {human_pos} of {human_len} updates, {per_sec}, {eta} left",
-    ) {
-        bar.set_style(style);
-    }
-    watched(&bar, |bar| bar.set_position(control.updates()), work)
+    let show = |bar: &ProgressBar| {
+        let (done, elapsed) = (control.updates(), begin.elapsed().as_secs_f64());
+        let best = best.zip(control.best()).map(|(best, loss)| best(loss));
+        let speed = done as f64 / elapsed.max(1e-3);
+        let speed = (done > 0).then(|| format!("{} updates/s", integer(speed as u64)));
+        let left = left(done as f64 / total_updates.max(1) as f64, elapsed);
+        let parts: Vec<String> = [left, best, speed].into_iter().flatten().collect();
+        bar.set_position(done);
+        bar.set_message(parts.join(", "));
+    };
+    watched(&bar, show, work)
 }
 
 /// Runs `work` beside a bar that follows which part of it is done, as `work` tells.
@@ -38,15 +62,36 @@ pub(crate) fn with_percent<T>(quiet: bool, work: impl FnOnce(&(dyn Fn(f64) + Syn
     let advance = |part: f64| {
         done.fetch_add((part * WHOLE) as u64, Ordering::Relaxed);
     };
-    if quiet || !std::io::stderr().is_terminal() {
+    let begin = Instant::now();
+    let bar = bar(WHOLE as u64, quiet);
+    if bar.is_hidden() {
         return work(&advance);
     }
-    let bar = ProgressBar::new(WHOLE as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3}%  {elapsed} so far") {
+    let show = |bar: &ProgressBar| {
+        let (done, elapsed) = (done.load(Ordering::Relaxed), begin.elapsed().as_secs_f64());
+        bar.set_position(done);
+        bar.set_message(left(done as f64 / WHOLE, elapsed).unwrap_or_default());
+    };
+    watched(&bar, show, || work(&advance))
+}
+
+/// A bar where there is someone to see it.
+fn bar(length: u64, quiet: bool) -> ProgressBar {
+    if quiet || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(length);
+    if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
         bar.set_style(style);
     }
-    let show = |bar: &ProgressBar| bar.set_position(done.load(Ordering::Relaxed));
-    watched(&bar, show, || work(&advance))
+    bar
+}
+
+/// The time left when a part of the work took so many seconds; nothing before that can be told.
+fn left(part: f64, elapsed: f64) -> Option<String> {
+    let telling = part >= TELLING.0 && elapsed >= TELLING.1;
+    let seconds = elapsed / part - elapsed;
+    telling.then(|| format!("{} left", about(seconds.max(0.0))))
 }
 
 /// Runs the fits of a study beside a bar: fits done and to do, speed, time left and what the
@@ -62,14 +107,7 @@ pub(crate) fn with_counts<T>(
         return work();
     }
     let terminal = std::io::stderr().is_terminal();
-    let bar = if terminal {
-        ProgressBar::new(0)
-    } else {
-        ProgressBar::hidden()
-    };
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}") {
-        bar.set_style(style);
-    }
+    let bar = bar(0, quiet);
     let (begin, before) = (Instant::now(), counts.counts());
     let mut so_far = (Instant::now(), String::new());
     // A log gets a line now and then.
@@ -81,9 +119,9 @@ pub(crate) fn with_counts<T>(
             so_far = (Instant::now(), reached(store, study));
         }
         let speed = (now.updates - before.updates) as f64 / elapsed.max(1e-3);
-        let left = now.seconds_left(elapsed).map_or(String::new(), |s| {
-            format!(", {} left", crate::effort::about(s))
-        });
+        let left = now
+            .seconds_left(elapsed)
+            .map_or(String::new(), |s| format!(", {} left", about(s)));
         bar.set_length(now.total_updates);
         bar.set_position(now.updates + now.found_updates);
         let message = format!(
@@ -122,8 +160,10 @@ fn watched<T>(
     mut show: impl FnMut(&ProgressBar) + Send,
     work: impl FnOnce() -> T,
 ) -> T {
+    let shown = |bar| *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+    shown(Some(bar.clone()));
     let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
+    let result = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 show(bar);
@@ -134,5 +174,21 @@ fn watched<T>(
         let result = work();
         done.store(true, Ordering::Relaxed);
         result
-    })
+    });
+    shown(None);
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::left;
+
+    #[test]
+    fn the_time_left_is_told_once_it_can_be() {
+        assert_eq!(left(0.0, 0.0), None);
+        assert_eq!(left(0.5, 0.2), None);
+        assert_eq!(left(0.01, 20.0), None);
+        assert_eq!(left(0.25, 10.0).unwrap(), "about 30 s left");
+        assert_eq!(left(1.5, 10.0).unwrap(), "less than a second left");
+    }
 }

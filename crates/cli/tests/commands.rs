@@ -1,7 +1,7 @@
 //! Every command as a user runs it, at small sizes.
 
 mod common;
-use common::{Place, classes_csv, regression_csv};
+use common::{Place, classes_csv, compared, paired, regression_csv};
 use serde_json::Value;
 
 const QUICK: &str = "--updates 3200";
@@ -188,18 +188,38 @@ fn compare_has_the_promised_keys_and_the_same_bytes_on_any_threads() {
     assert_eq!(v["metric"], "MSE against f0");
     assert_eq!(v["seeds"], serde_json::json!([5, 6, 7]));
     for method in ["single", "loop", "untied"] {
-        let m = &v["methods"][method];
+        let m = compared(&v, method);
         let values: Vec<f64> = m["values"].as_array().unwrap().iter().map(number).collect();
         assert_eq!(values.len(), 3);
         assert!((number(&m["mean"]) - values.iter().sum::<f64>() / 3.0).abs() < 1e-15);
-        assert!(number(&m["se"]) > 0.0 && m["shape"].is_string());
+        assert!(number(&m["se"]) > 0.0 && m["shape"]["q"].is_u64());
     }
-    let mean = |m: &str| number(&v["methods"][m]["mean"]);
+    let mean = |m: &str| number(&compared(&v, m)["mean"]);
     for other in ["single", "untied"] {
-        let paired = &v["paired"][format!("loop_minus_{other}")];
+        let paired = paired(&v, "loop", other).unwrap();
         assert!((number(&paired["mean"]) - (mean("loop") - mean(other))).abs() < 1e-12);
         assert!(number(&paired["se"]) > 0.0);
     }
+}
+
+/// Some methods alone: those are compared, with the results that they have among all.
+#[test]
+fn compare_takes_some_methods() {
+    let place = Place::new();
+    let small = "compare sim:bumps --budget 64 --seeds 2 --train 128 --valid 64 --updates 320";
+    let all = place.json(small);
+    let some = place.json(&format!("{small} --method single,untied"));
+    assert_eq!(some["methods"].as_array().unwrap().len(), 2);
+    for method in ["single", "untied"] {
+        let of = |v: &Value| compared(v, method)["values"].clone();
+        assert_eq!(of(&some), of(&all));
+    }
+    let title = some["title"].as_str().unwrap();
+    assert!(title.starts_with("Single and Untied on"), "{title}");
+    place.refused(
+        &format!("{small} --method single --shape loop=2,3,4"),
+        "--method leaves out",
+    );
 }
 
 #[test]
@@ -207,7 +227,11 @@ fn compare_takes_shapes_tables_and_writes_a_report() {
     let place = Place::new();
     place.write("data.csv", regression_csv(200));
     let v = place.json("compare data.csv --target y --budget 64 --seeds 2 --updates 320 --shape loop=2,5,4 --report out");
-    assert_eq!(v["methods"]["loop"]["shape"], "q = 2, r = 5, T = 4");
+    let shape = &compared(&v, "loop")["shape"];
+    assert_eq!(
+        (&shape["q"], &shape["r"], &shape["t"]),
+        (&2.into(), &5.into(), &4.into())
+    );
     assert_eq!(v["metric"], "test MSE");
     for file in ["comparison.md", "comparison.svg", "comparison.html"] {
         assert!(!place.read(&format!("out/{file}")).is_empty());
@@ -293,9 +317,9 @@ fn an_architecture_that_cannot_fit_is_left_out_and_said() {
         notes.iter().filter(with).count()
     };
     assert_eq!((left_out(&alone["notes"]), left_out(&any["notes"])), (0, 1));
-    let compared = place.json(&format!("compare sim:bumps --seeds 2 {small} --arch any"));
-    assert_eq!(left_out(&compared["notes"]), 1);
-    assert_eq!(compared["methods"].as_object().unwrap().len(), 3);
+    let comparison = place.json(&format!("compare sim:bumps --seeds 2 {small} --arch any"));
+    assert_eq!(left_out(&comparison["notes"]), 1);
+    assert_eq!(comparison["methods"].as_array().unwrap().len(), 3);
 }
 
 #[test]

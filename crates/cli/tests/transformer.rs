@@ -1,7 +1,7 @@
 //! The second architecture from outside: fitted, compared, shown and used.
 
 mod common;
-use common::{Place, regression_csv};
+use common::{Place, compared, paired, regression_csv};
 use serde_json::{Value, json};
 
 const SMALL: &str = "--train 256 --valid 128 --updates 640";
@@ -152,7 +152,7 @@ fn architectures_compete_without_disturbing_each_other() {
         for method in alone["methods"].as_array().unwrap() {
             let same = |m: &&Value| m["method"] == method["method"] && m["arch"] == arch;
             let found = methods.iter().find(same).unwrap();
-            for key in ["q", "r", "t", "validation", "test", "updates"] {
+            for key in ["shape", "validation", "test", "updates"] {
                 assert_eq!(found[key], method[key], "{arch} {key}");
             }
         }
@@ -179,36 +179,30 @@ fn comparisons_pair_the_loops() {
     ];
     for name in names {
         assert_eq!(
-            alone["methods"][name]["values"].as_array().unwrap().len(),
+            compared(&alone, name)["values"].as_array().unwrap().len(),
             2
         );
     }
-    let paired: Vec<&String> = alone["paired"].as_object().unwrap().keys().collect();
-    assert_eq!(
-        paired,
-        [
-            "loop-transformer_minus_single-transformer",
-            "loop-transformer_minus_untied-transformer"
-        ]
-    );
+    let pairs = alone["paired"].as_array().unwrap().iter();
+    let pairs: Vec<(&Value, &Value)> = pairs.map(|p| (&p["first"], &p["second"])).collect();
+    let (single, looped, untied) = (names[0].into(), names[1].into(), names[2].into());
+    assert_eq!(pairs, [(&looped, &single), (&looped, &untied)]);
     let any = place.json(&format!("{compare} --arch any --tokens all --report out"));
-    assert_eq!(any["methods"].as_object().unwrap().len(), 6);
+    assert_eq!(any["methods"].as_array().unwrap().len(), 6);
     for name in names {
-        assert_eq!(any["methods"][name], {
-            // Wins are over all that compete.
-            let mut own = alone["methods"][name].clone();
-            own["wins"] = any["methods"][name]["wins"].clone();
-            own
-        });
+        // Wins are over all that compete.
+        let mut own = compared(&alone, name).clone();
+        own["wins"] = compared(&any, name)["wins"].clone();
+        assert_eq!(*compared(&any, name), own);
     }
-    assert!(any["paired"]["loop_minus_loop-transformer"].is_object());
+    assert!(paired(&any, "loop", "loop-transformer").is_some());
     let svg = String::from_utf8(place.read("out/comparison.svg")).unwrap();
     for class in ["c0", "c1", "c2", "c3", "c4", "c5"] {
         assert!(svg.contains(&format!("<g class=\"{class}\"")), "{class}");
     }
     // Work is shared out from the FFN's Loop.
     let flops = place.json(&format!("{compare} --arch any --equal flops"));
-    let updates = |name: &str| flops["methods"][name]["updates"].as_u64().unwrap();
+    let updates = |name: &str| compared(&flops, name)["updates"].as_u64().unwrap();
     assert_eq!(updates("loop"), 640);
     assert!(updates("single") > 640);
 }

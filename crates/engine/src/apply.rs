@@ -425,13 +425,16 @@ impl FittedModel {
                 let absolute: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
                 let centre = mean(&y);
                 let spread: Vec<f64> = y.iter().map(|y| (y - centre) * (y - centre)).collect();
-                let r2 = 1.0 - sum(&squares) / sum(&spread);
-                score(
-                    rows,
-                    "MSE",
-                    mean(&squares),
-                    vec![("MAE", mean(&absolute)), ("R2", r2)],
-                )
+                let r2 = ("R2", 1.0 - sum(&squares) / sum(&spread));
+                let (mse, mae) = (mean(&squares), mean(&absolute));
+                // What was fitted leads.
+                if let Likelihood::Laplace(noise) = self.likelihood {
+                    let scale = noise.tau() * (original(&1.0) - original(&0.0));
+                    let nll = ("NLL", mae / scale + libm::log(2.0 * scale));
+                    score(rows, "MAE", mae, vec![nll, ("MSE", mse), r2])
+                } else {
+                    score(rows, "MSE", mse, vec![("MAE", mae), r2])
+                }
             }
             Likelihood::Energy(energy) => return self.density_score(energy, &outputs, &features),
             Likelihood::Bernoulli(_) | Likelihood::Multiclass(_) => {
@@ -486,7 +489,7 @@ fn task_name(task: Task) -> &'static str {
 }
 
 /// Index of the largest logit; one logit decides between class 1 and class 0.
-fn most_likely(f: &[f64]) -> usize {
+pub fn most_likely(f: &[f64]) -> usize {
     match f {
         [logit] => usize::from(*logit > 0.0),
         _ => (0..f.len()).fold(0, |best, i| if f[i] > f[best] { i } else { best }),

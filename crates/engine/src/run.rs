@@ -4,8 +4,8 @@ use crate::fit::{FitOutcome, fit};
 use crate::spec::{FitSpec, SpecError};
 use loopfit_numerics::lanes::Level;
 use rayon::prelude::*;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// What passes between a run and the one who started it: progress out, a stop in.
@@ -14,6 +14,7 @@ pub struct Control {
     interrupted: AtomicBool,
     deadline: OnceLock<Instant>,
     updates: AtomicU64,
+    best: Mutex<Option<f64>>,
 }
 
 impl Control {
@@ -42,6 +43,19 @@ impl Control {
         self.updates.load(Ordering::Relaxed)
     }
 
+    /// The lowest validation loss that [`Control::saw`] was told of.
+    pub fn best(&self) -> Option<f64> {
+        *self.best.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells of a fit's validation loss.
+    pub fn saw(&self, validation: f64) {
+        let mut best = self.best.lock().unwrap_or_else(PoisonError::into_inner);
+        if validation.is_finite() && best.is_none_or(|best| validation < best) {
+            *best = Some(validation);
+        }
+    }
+
     pub(crate) fn count(&self, updates: usize) {
         self.updates.fetch_add(updates as u64, Ordering::Relaxed);
     }
@@ -65,7 +79,10 @@ impl Engine {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()
-            .map_err(|e| SpecError::Threads(threads, e.to_string()))?;
+            .map_err(|e| SpecError::Threads {
+                threads,
+                why: e.to_string(),
+            })?;
         Ok(Self { pool, level })
     }
 

@@ -240,8 +240,22 @@ pub enum SpecError {
     #[error("the Fisher information of these coefficients is not finite")]
     NoCurvature,
     /// The number of fits at once.
-    #[error("cannot start {0} threads: {1}")]
-    Threads(usize, String),
+    #[error("{}: use fewer with --threads N ({why})", no_threads(*threads))]
+    Threads {
+        /// How many were asked for; 0 is one for each core.
+        threads: usize,
+        /// What the operating system says.
+        why: String,
+    },
+}
+
+/// What could not be had: 0 threads are one for each core.
+fn no_threads(threads: usize) -> String {
+    match threads {
+        0 => "one thread for each core cannot be started".to_string(),
+        1 => "not even one thread can be started".to_string(),
+        _ => format!("{threads} threads cannot be started"),
+    }
 }
 
 impl FitSpec {

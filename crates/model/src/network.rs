@@ -199,7 +199,7 @@ pub enum ShapeError {
         value: usize,
     },
     /// The parameter count is beyond [`LARGEST`].
-    #[error("the network would have {count} parameters: at most {LARGEST} are supported")]
+    #[error("the network would have {count} numbers: at most {LARGEST} are supported")]
     TooManyParameters {
         /// The count.
         count: u128,
@@ -504,7 +504,7 @@ impl Network {
     }
 }
 
-/// `Loop (q = 4, r = 11, T = 16), 120 parameters`.
+/// `Loop (q = 4, r = 11, T = 16), 120 numbers`.
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (method, t) = (self.tying.method(), self.tying.iterations());
@@ -525,7 +525,7 @@ impl fmt::Display for Network {
                 _ if q == self.inputs_read() => String::new(),
                 _ => format!(" of rank {q}"),
             };
-            return write!(f, "linear{rank}{inputs}{sparse}, {count} parameters");
+            return write!(f, "linear{rank}{inputs}{sparse}, {count} numbers");
         }
         let units = match self.activation {
             Activation::Relu => String::new(),
@@ -533,7 +533,7 @@ impl fmt::Display for Network {
         };
         write!(
             f,
-            "{method}{kind} (q = {q}, r = {r}, T = {t}{units}{inputs}{sparse}), {count} parameters"
+            "{method}{kind} (q = {q}, r = {r}, T = {t}{units}{inputs}{sparse}), {count} numbers"
         )
     }
 }

@@ -15,7 +15,7 @@ pub struct Parameters {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ParametersError {
     /// The vector is too short or too long.
-    #[error("the network has {expected} parameters, but {found} values were given")]
+    #[error("the network has {expected} numbers, but {found} values were given")]
     Length {
         /// The network's count.
         expected: usize,

@@ -301,8 +301,8 @@ impl Comparison {
     }
 
     /// On how many seeds each method is strictly below all others; a seed on
-    /// which a method has no value is lost to every method that has one. A method
-    /// alone wins nothing.
+    /// which a method has no value is lost to every method that has one, and a
+    /// method without competitors wins nothing.
     pub fn wins(&self) -> Vec<usize> {
         let below = |a: f64, b: f64| a < b || (b.is_nan() && !a.is_nan());
         let wins_seed = |method: usize, seed: usize| {
@@ -313,12 +313,8 @@ impl Comparison {
                 .iter()
                 .enumerate()
                 .filter(|(i, _)| *i != method);
-            others.all(|(_, other)| below(own, value(other)))
+            self.methods.len() > 1 && others.all(|(_, other)| below(own, value(other)))
         };
-        if self.methods.len() < 2 {
-            // Without others there is nothing to win.
-            return vec![0; self.methods.len()];
-        }
         (0..self.methods.len())
             .map(|method| {
                 (0..self.seeds.len())

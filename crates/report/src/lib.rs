@@ -1,4 +1,4 @@
-//! One result, many writers: terminal, Markdown, LaTeX, JSON, SVG and HTML.
+//! One result, many writers: terminal, Markdown, LaTeX, SVG and HTML.
 //!
 //! Plain data comes in, text goes out; nothing is printed and no file is written here.
 //!
@@ -10,7 +10,7 @@
 //! - [`number`]: how numbers are printed, everywhere;
 //! - [`statistics`]: mean, standard error and median, everywhere;
 //! - `style`: the colours and style rules of figures and pages;
-//! - one private file per writer: `terminal`, `markdown`, `latex`, `json`, `svg`, `html`.
+//! - one private file per writer: `terminal`, `markdown`, `latex`, `svg`, `html`.
 //!
 //! ```
 //! use loopfit_report::{Comparison, MethodResult, SeedResult};
@@ -50,7 +50,6 @@ pub mod table;
 
 mod escape;
 mod html;
-mod json;
 mod latex;
 mod markdown;
 mod style;

@@ -1,6 +1,8 @@
 //! How numbers are printed, everywhere: enough digits to see the differences,
 //! no more than the standard error supports.
 
+use loopfit_numerics::text::plural;
+
 /// What stands in for a number that does not exist.
 pub const ABSENT: &str = "–";
 
@@ -138,6 +140,11 @@ pub fn integer(value: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// So many of something: `1 thread`, `2 threads`, `1,000 rows`.
+pub fn count(number: usize, noun: &str) -> String {
+    format!("{} {}", integer(number as u64), plural(number, noun))
 }
 
 /// A number as it is given, without more digits than it needs: `64`, `131072`, `0.05`,

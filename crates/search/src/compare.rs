@@ -2,10 +2,13 @@
 
 use crate::SearchError;
 use crate::cost::{self, Equal};
-use crate::fit::{MethodFit, Request, refit};
-use crate::halving::{Search, search};
+use crate::fit::{MethodFit, Refitted, Request, refit};
+use crate::halving::{Found, Search, search};
 use crate::replication::{Noise, Replication, Source};
 use loopfit_engine::{Control, Engine};
+
+/// Fits of the last rung, one for each family of each seed, that a thread has to choose from.
+const FITS_FOR_A_THREAD: usize = 2;
 
 /// One seed's fits, in the order of the request's families.
 #[derive(Clone, Debug)]
@@ -84,32 +87,51 @@ impl Prepared {
         Ok(sum * self.seeds.len() as f64 / engine.threads() as f64)
     }
 
-    /// Runs all searches together; their results do not depend on each other.
-    pub fn run(self, engine: &Engine, control: &Control) -> Result<Vec<SeedFits>, SearchError> {
-        let found = search(&(engine, control), &self.searches)?;
-        let refitted = refit(&(engine, control), &self.searches, &found)?;
-        if control.is_stopped() {
-            // Methods that were cut short cannot be compared.
-            return Err(SearchError::Interrupted);
+    /// The seeds.
+    pub fn seeds(&self) -> &[u64] {
+        &self.seeds
+    }
+
+    /// Runs the searches, a few seeds at a time: as many as keep all threads busy. Their results do not depend on each other. When
+    /// stopped, the seeds that are complete come back: methods that were cut short cannot be compared.
+    pub fn run(&self, engine: &Engine, control: &Control) -> Result<Vec<SeedFits>, SearchError> {
+        let families = self.request.families.len().max(1);
+        let together = (FITS_FOR_A_THREAD * engine.threads()).div_ceil(families);
+        let mut complete = Vec::new();
+        let seeds = self.seeds.chunks(together);
+        let replications = self.replications.chunks(together);
+        let searches = self.searches.chunks(together * families);
+        for ((seeds, replications), searches) in seeds.zip(replications).zip(searches) {
+            let found = search(&(engine, control), searches)?;
+            let refitted = refit(&(engine, control), searches, &found)?;
+            if control.is_stopped() {
+                break;
+            }
+            let mut found = found.into_iter().zip(refitted);
+            for (seed, replication) in seeds.iter().zip(replications) {
+                complete.push(self.seed_fits(engine, *seed, replication, &mut found)?);
+            }
         }
-        let mut found = found.into_iter().zip(refitted);
+        Ok(complete)
+    }
+
+    fn seed_fits(
+        &self,
+        engine: &Engine,
+        seed: u64,
+        replication: &Replication,
+        found: &mut (impl Iterator<Item = (Found, Option<Refitted>)> + Send),
+    ) -> Result<SeedFits, SearchError> {
         let request = &self.request;
         engine.install(|| {
-            self.seeds
-                .iter()
-                .zip(&self.replications)
-                .map(|(seed, replication)| {
-                    let fits = request
-                        .families
-                        .iter()
-                        .zip(&mut found)
-                        .map(|(family, (found, refitted))| {
-                            request.finish(replication, *seed, family.clone(), found, refitted)
-                        })
-                        .collect::<Result<_, _>>()?;
-                    Ok(SeedFits { seed: *seed, fits })
-                })
-                .collect()
+            let families = request.families.iter().zip(found);
+            let fits = families.map(|(family, (found, refitted))| {
+                request.finish(replication, seed, family.clone(), found, refitted)
+            });
+            Ok(SeedFits {
+                seed,
+                fits: fits.collect::<Result<_, SearchError>>()?,
+            })
         })
     }
 }

@@ -3,14 +3,20 @@
 use crate::SearchError;
 use crate::halving::Search;
 use crate::plan::Rung;
-use loopfit_engine::{Control, Engine, FitSpec, flops_per_update};
+use loopfit_engine::{Control, Engine, FitSpec, flops_per_gradient, flops_per_update};
+use loopfit_likelihood::Likelihood;
 use std::time::{Duration, Instant};
 
-/// Updates of a run that is timed, if a shorter one was fast.
-const TIMED: usize = 200;
-/// Updates of the shorter run, which is enough if it took [`LONG`].
-const FEW: usize = 8;
+/// Updates of the shorter of two runs that are timed: as many as there are between two refreshes of a curvature.
+const FEW: usize = 10;
+/// Updates of the longer one; [`SLOW`] if the shorter one took [`LONG`].
+const MANY: usize = 20 * FEW;
+const SLOW: usize = 2 * FEW;
 const LONG: Duration = Duration::from_millis(20);
+/// Runs of each length, of which the fastest counts.
+const RUNS: usize = 3;
+/// Operations of a validation, relative to those of a gradient: forward alone.
+const FORWARD: f64 = 1.0 / 3.0;
 
 /// What one rung of a search costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,13 +37,18 @@ pub fn flops(search: &Search) -> Result<f64, SearchError> {
 
 /// Operations of an update in a rung, on average over all settings.
 fn mean_flops(search: &Search, rung: Rung) -> Result<f64, SearchError> {
-    let mut sum = 0.0;
-    for setting in &search.settings {
-        let (protocol, problem) = (&search.protocol, &search.problem);
-        let spec = setting.spec(protocol, problem, 0, rung, None)?;
-        sum += flops_per_update(&spec);
-    }
-    Ok(sum / search.settings.len() as f64)
+    let specs = specs(search, rung)?;
+    let flops: f64 = specs.iter().map(flops_per_update).sum();
+    Ok(flops / specs.len() as f64)
+}
+
+/// The fits of a rung, from fresh starts.
+fn specs(search: &Search, rung: Rung) -> Result<Vec<FitSpec>, SearchError> {
+    let (protocol, problem) = (&search.protocol, &search.problem);
+    let specs = search.settings.iter();
+    specs
+        .map(|setting| setting.spec(protocol, problem, 0, rung, None))
+        .collect()
 }
 
 /// Seconds that the searches take together on the engine's threads, from the measured speed of
@@ -80,21 +91,22 @@ pub fn thread_seconds(engine: &Engine, search: &Search) -> Result<f64, SearchErr
     Ok(costs.iter().map(|c| c.fits as f64 * c.seconds).sum())
 }
 
-/// The first setting of each rung is timed, the others by their operations.
+/// What each rung costs. The setting with about as many operations as the mean is timed: what a smaller network spends beside
+/// its operations would be multiplied.
 fn rung_costs(engine: &Engine, search: &Search) -> Result<Vec<RungCost>, SearchError> {
-    let Some(first) = search.settings.first() else {
-        return Err(SearchError::NothingToTry);
-    };
     let mut costs: Vec<RungCost> = Vec::new();
     let mut timed: Option<(usize, f64)> = None;
-    for (number, rung) in search.plan.rungs.iter().enumerate() {
-        let spec = first.spec(&search.protocol, &search.problem, number, *rung, None)?;
+    for rung in &search.plan.rungs {
         let per_update = match timed {
             // The same network again.
             Some((shorten, seconds)) if shorten == rung.shorten => seconds,
             _ => {
-                let own = flops_per_update(&spec);
-                seconds_per_update(engine, &spec)? * mean_flops(search, *rung)? / own
+                let mean = mean_flops(search, *rung)?;
+                let far = |spec: &FitSpec| (flops_per_update(spec) - mean).abs();
+                let specs = specs(search, *rung)?;
+                let typical = specs.iter().min_by(|a, b| far(a).total_cmp(&far(b)));
+                let typical = typical.ok_or(SearchError::NothingToTry)?;
+                seconds_per_update(engine, typical)? * mean / flops_per_update(typical)
             }
         };
         timed = Some((rung.shorten, per_update));
@@ -106,20 +118,54 @@ fn rung_costs(engine: &Engine, search: &Search) -> Result<Vec<RungCost>, SearchE
     Ok(costs)
 }
 
-/// Seconds of one update on one thread, validations included.
+/// Seconds of one update on one thread, validations included: the difference of two runs, so that what a fit does once does
+/// not count for every update.
 pub fn seconds_per_update(engine: &Engine, spec: &FitSpec) -> Result<f64, SearchError> {
-    let time = |updates: usize| -> Result<f64, SearchError> {
+    let time = |updates: usize, runs: usize| -> Result<f64, SearchError> {
         let mut spec = spec.clone();
-        spec.stages[0].updates = updates;
-        let start = Instant::now();
-        engine.run(&[spec], &Control::default(), |_, _| {})?;
-        Ok(start.elapsed().as_secs_f64() / updates as f64)
+        let Some(stage) = spec.stages.first_mut() else {
+            return Err(SearchError::NothingToTry);
+        };
+        // Validated at both ends alone.
+        (stage.updates, stage.validate_every) = (updates, updates);
+        let mut fastest = f64::INFINITY;
+        for _ in 0..runs {
+            let start = Instant::now();
+            engine.run(std::slice::from_ref(&spec), &Control::default(), |_, _| {})?;
+            fastest = fastest.min(start.elapsed().as_secs_f64());
+        }
+        Ok(fastest)
     };
-    let few = time(FEW)?;
-    if few * FEW as f64 > LONG.as_secs_f64() {
-        return Ok(few);
-    }
-    time(TIMED)
+    let once = time(FEW, 1)?;
+    let (many, runs) = match once > LONG.as_secs_f64() {
+        true => (SLOW, 1),
+        false => (MANY, RUNS),
+    };
+    let few = if runs > 1 {
+        time(FEW, runs)?.min(once)
+    } else {
+        once
+    };
+    let longer = time(many, runs)?;
+    let seconds = (longer - few) / (many - FEW) as f64;
+    // A machine that was busy elsewhere may have made the shorter run the longer one.
+    let seconds = if seconds > 0.0 {
+        seconds
+    } else {
+        longer / many as f64
+    };
+    Ok(seconds * (1.0 + validation_part(spec)))
+}
+
+/// What validations cost, relative to the updates between them.
+fn validation_part(spec: &FitSpec) -> f64 {
+    let nodes = match spec.likelihood {
+        Likelihood::Energy(energy) => energy.node_count(),
+        _ => 0,
+    };
+    let flops = FORWARD * flops_per_gradient(&spec.network, spec.valid.n() + nodes);
+    let every = spec.stages.first().map_or(1, |stage| stage.validate_every);
+    flops / (flops_per_update(spec) * every as f64)
 }
 
 /// What all methods of a comparison have in common.

@@ -3,6 +3,7 @@
 use crate::SearchError;
 use crate::estimate::{Ask, Beside, Entry, Prepared};
 use loopfit_engine::{Control, Engine};
+use loopfit_numerics::text::count as counted;
 
 /// Caps of a curve unless others are asked for, as far as there are as many rows.
 pub const CAPS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
@@ -178,7 +179,10 @@ impl Curve {
             true => format!("the error is within one standard error of the best, which has {most}"),
             false => "no smaller model comes within one standard error".to_string(),
         };
-        let mut sentences = vec![format!("{so_far}{count} numbers would do: {why}.")];
+        let mut sentences = vec![format!(
+            "{so_far}{} would do: {why}.",
+            counted(count, "number")
+        )];
         if enough.method.is_none() {
             sentences.push("They are those of a linear model.".to_string());
         }

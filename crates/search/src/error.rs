@@ -7,6 +7,7 @@ use loopfit_data::task::TaskError;
 use loopfit_engine::{ApplyError, SpecError};
 use loopfit_model::ShapeError;
 use loopfit_model::budget::BudgetError;
+use loopfit_numerics::text::count;
 
 /// Why a search cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +58,8 @@ pub enum SearchError {
     NoTargets,
     /// A cap that holds neither an affine function nor a network.
     #[error(
-        "budget {budget} cannot hold any function of {d} inputs: the smallest needs {smallest}; raise the budget"
+        "budget {budget} cannot hold any function of {}: the smallest needs {smallest}; raise the budget",
+        count(*d, "input")
     )]
     NothingFits {
         /// The cap.

@@ -4,9 +4,10 @@ mod beside;
 mod part;
 
 use crate::SearchError;
-use crate::replication::{Judge, Noise, Source, TableSource, bounds, likelihood};
+use crate::judge::{Judge, Judgement};
+use crate::replication::{Noise, Source, TableSource, bounds, likelihood};
 use loopfit_data::{Preprocessing, Task};
-use loopfit_engine::{Assessment, Control, Engine, FittedModel, Provenance};
+use loopfit_engine::{Assessment, Control, Engine, FittedModel, Provenance, error_name};
 use loopfit_estimate::{Choice, Chosen, Problem, Request, Selection, Watch, finish, paired};
 use loopfit_likelihood::Likelihood;
 use loopfit_model::{Activation, Bounds, Method, Network, Reduced};
@@ -76,8 +77,10 @@ pub struct Entry {
     pub validation: f64,
     /// Its standard error over rows.
     pub validation_se: f64,
-    /// Error on the test samples of what the same selection gives without them; NaN without test samples.
-    pub test: f64,
+    /// What the test samples say of what the same selection gives without them; nothing without test samples.
+    pub test: Judgement,
+    /// R2 or accuracy of held-out rows.
+    pub held: (&'static str, f64),
     /// Loss of each held-out row, in the same order for all entries.
     losses: Vec<f64>,
 }
@@ -89,11 +92,22 @@ impl Entry {
     }
 }
 
+/// Why a method has no model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// The work was stopped before one was judged.
+    NotReached,
+    /// The cap holds none.
+    DoesNotFit,
+}
+
 /// What was found.
 #[derive(Clone, Debug)]
 pub struct Estimate {
     /// The models, the best first by cross-validation.
     pub entries: Vec<Entry>,
+    /// The methods that were asked for and have none.
+    pub absent: Vec<(Method, Absence)>,
     /// The delivered model.
     pub model: FittedModel,
     /// Constant prediction: its error by cross-validation and on the test samples.
@@ -191,10 +205,14 @@ impl Prepared {
         let first = Part::new(source, &selected, Some(folds_up_to), stream)?;
         // A target that cannot be judged is found now, not after the search.
         first.preprocessing.targets(table, &test)?;
-        let mut notes = first.preprocessing.notes().to_vec();
-        notes.extend(first.preprocessing.features(table, &rest)?.notes());
         let mut every: Vec<usize> = rest.iter().chain(&test).copied().collect();
         every.sort_unstable();
+        let mut notes = first.preprocessing.notes().to_vec();
+        notes.extend(first.preprocessing.describe(table, &every)?);
+        let mut features = first.preprocessing.features(table, &rest)?;
+        // They are told of column by column.
+        features.missing = 0;
+        notes.extend(features.notes());
         let whole = if ask.refit && every.len() > selected.len() {
             // Several classes cost several times as much.
             let scores = match task {
@@ -236,6 +254,11 @@ impl Prepared {
     /// How the selection is made.
     pub fn selected_by(&self) -> &str {
         &self.first.selected_by
+    }
+
+    /// What the errors are called.
+    pub fn error_name(&self) -> &'static str {
+        error_name(self.likelihood)
     }
 
     /// Names of the model's inputs.
@@ -285,37 +308,45 @@ impl Prepared {
             entries.push(self.entry(&self.first, method, chosen, ask, stream, &stop)?);
         }
         // On few rows the choice itself gains from all of them; the test scores then are those of the same selection without the
-        // test rows.
-        let (part, selection) = match again {
-            Some(whole) if !stop() => {
-                let selection = select(whole, stream.child("again"))?;
-                let mut all = Vec::new();
-                for (method, chosen) in named(&selection, &ask.methods) {
-                    let test = entries
-                        .iter()
-                        .find(|e| e.method == method)
-                        .map_or(f64::NAN, |e| e.test);
-                    let entry = self.summary(whole, method, chosen, ask, test);
-                    all.push(entry);
-                }
-                entries = all;
+        // test rows. A second selection that was cut short is worth less than the first, which was not.
+        let second = match again {
+            Some(whole) if !stop() => Some((whole, select(whole, stream.child("again"))?)),
+            _ => None,
+        };
+        let (part, selection) = match second {
+            Some((whole, selection)) if !stop() => {
+                let all = named(&selection, &ask.methods).into_iter();
+                let all = all.map(|(method, chosen)| {
+                    let known = entries.iter().find(|e| e.method == method);
+                    let test = known.map_or(Judgement::none(), |e| e.test.clone());
+                    self.summary(whole, method, chosen, ask, test)
+                });
+                entries = all.collect();
                 (whole, selection)
             }
             _ => (&self.first, selection),
         };
-        let best = selection
-            .best()
-            .ok_or_else(|| self.nothing_fits(ask.budget, ask))?;
+        let best = selection.best().ok_or_else(|| match stop() {
+            true => SearchError::Interrupted,
+            false => self.nothing_fits(ask.budget, ask),
+        })?;
         let chosen: Vec<(Option<Method>, &Chosen)> = named(&selection, &ask.methods);
         let choice = &chosen[best].1.best;
         let last = self.whole.as_ref().unwrap_or(&self.first);
         let mut model = self.fitted(last, choice, ask, stream, &stop)?;
-        let test = entries[best].test;
+        let test = entries[best].test.error;
+        let has = |method: &Method| entries.iter().any(|e| e.method == Some(*method));
+        let absence = match stop() {
+            true => Absence::NotReached,
+            false => Absence::DoesNotFit,
+        };
+        let absent = ask.methods.iter().filter(|method| !has(method));
+        let absent = absent.map(|method| (*method, absence)).collect();
         model.assessment = Some(Assessment {
             rows: last.samples.n(),
             selected_by: part.selected_by.clone(),
             selection_rows: part.samples.n(),
-            metric: metric(self.task).to_string(),
+            metric: self.error_name().to_string(),
             error: entries[best].validation,
             test_error: test.is_finite().then_some(test),
             test_rows: self.test_rows,
@@ -324,6 +355,7 @@ impl Prepared {
         });
         Ok(Estimate {
             entries: best_first(entries, best),
+            absent,
             model,
             constant: self.constant(part)?,
             no_cap: self.no_cap(stream.child("no cap"), &stop)?,
@@ -426,7 +458,7 @@ impl Prepared {
                 }
                 judge.judge(&model)?
             }
-            None => f64::NAN,
+            None => Judgement::none(),
         };
         Ok(self.summary(part, method, chosen, ask, test))
     }
@@ -437,10 +469,10 @@ impl Prepared {
         method: Option<Method>,
         chosen: &Chosen,
         ask: &Ask,
-        test: f64,
+        test: Judgement,
     ) -> Entry {
         let choice = &chosen.best;
-        let scale = part.scale(self.likelihood, choice);
+        let scale = part.scale(self.likelihood);
         let centre = mean(&choice.losses);
         let squares: Vec<f64> = choice
             .losses
@@ -458,6 +490,7 @@ impl Prepared {
             validation: scale * chosen.error,
             validation_se: scale * (mean(&squares) / squares.len() as f64).sqrt(),
             test,
+            held: part.held_score(self.task, choice),
             losses: choice.losses.clone(),
         }
     }
@@ -541,15 +574,6 @@ fn best_first(mut entries: Vec<Entry>, best: usize) -> Vec<Entry> {
     entries.sort_by(|a, b| a.validation.total_cmp(&b.validation));
     entries.insert(0, best);
     entries
-}
-
-/// What the error of a task is called.
-pub fn metric(task: Task) -> &'static str {
-    match task {
-        Task::Regression => "MSE",
-        Task::Binary | Task::Multiclass { .. } => "log loss",
-        Task::Density => "NLL",
-    }
 }
 
 /// The linear choice and those of the methods, as [`Selection::all`] has them.

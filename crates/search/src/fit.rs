@@ -4,6 +4,7 @@ use crate::SearchError;
 use crate::cost::{self, Equal};
 use crate::family::Family;
 use crate::halving::{Entry, Fits, Found, Search, search};
+use crate::judge::Judgement;
 use crate::plan::{LEAST_UPDATES, Plan, Rung, Setting};
 use crate::protocol::Protocol;
 use crate::replication::{Problem, Replication};
@@ -44,10 +45,10 @@ pub struct MethodFit {
     pub family: Family,
     /// The model.
     pub model: FittedModel,
-    /// Metric of the selected fit on the validation samples; NaN if the family failed.
+    /// Metric of the selected fit on the validation samples; NaN if the family failed or was not reached.
     pub validation: f64,
-    /// Metric of the model on the test samples; NaN if the family failed.
-    pub test: f64,
+    /// What the test samples say of the model; nothing if the family failed or was not reached.
+    pub judged: Judgement,
     /// Updates of the family's search.
     pub updates: usize,
     /// Why the selected fit ended.
@@ -62,9 +63,14 @@ pub struct MethodFit {
 }
 
 impl MethodFit {
+    /// Whether the search was stopped before the family's first update.
+    pub fn not_reached(&self) -> bool {
+        self.updates == 0
+    }
+
     /// Whether no fit of the family had a finite validation loss.
     pub fn failed(&self) -> bool {
-        !self.model.provenance.validation.is_finite()
+        !self.not_reached() && !self.model.provenance.validation.is_finite()
     }
 }
 
@@ -265,11 +271,11 @@ impl Request {
             assessment: None,
             parameters: found.outcome.parameters,
         };
-        let failed = !model.provenance.validation.is_finite();
-        let validation = if failed {
-            f64::NAN
-        } else {
-            replication.validate(&model)?
+        // A start that had no update says nothing about its family.
+        let nothing = !model.provenance.validation.is_finite() || found.updates == 0;
+        let validation = match nothing {
+            true => f64::NAN,
+            false => replication.validate(&model)?,
         };
         let is_refitted = refitted.is_some();
         if let Some(refitted) = refitted {
@@ -277,16 +283,15 @@ impl Request {
             model.provenance.training_samples = refitted.train.hash();
             model.provenance.updates += refitted.outcome.updates;
         }
-        let test = if failed {
-            f64::NAN
-        } else {
-            replication.judge(&model)?
+        let judged = match nothing {
+            true => Judgement::none(),
+            false => replication.judge(&model)?,
         };
         Ok(MethodFit {
             family,
             model,
             validation,
-            test,
+            judged,
             updates: found.updates,
             stop,
             gap,
@@ -352,7 +357,7 @@ pub fn refit(
 
 /// Searches with every family; the fits come back in the order of their validation loss, so
 /// that the first is the one to keep. Test samples are read after that order is settled. When
-/// stopped, the best so far comes back.
+/// stopped, the best so far comes back, and families that were not reached come last.
 pub fn fit(
     engine: &Engine,
     replication: &Replication,
@@ -370,7 +375,14 @@ pub fn fit(
         .zip(refitted)
         .map(|((family, found), refitted)| (family.clone(), found, refitted))
         .collect();
-    found.sort_by(|a, b| a.1.outcome.validation.total_cmp(&b.1.outcome.validation));
+    if found.iter().all(|(_, found, _)| found.updates == 0) {
+        return Err(SearchError::Interrupted);
+    }
+    found.sort_by(|(_, a, _), (_, b, _)| {
+        let not_reached = |found: &Found| found.updates == 0;
+        let by_loss = a.outcome.validation.total_cmp(&b.outcome.validation);
+        not_reached(a).cmp(&not_reached(b)).then(by_loss)
+    });
     let problem = &replication.problem;
     let first = found.first().and_then(|(_, _, refitted)| refitted.as_ref());
     let train = first.map_or(&problem.train, |r| &r.train).clone();

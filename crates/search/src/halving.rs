@@ -181,7 +181,10 @@ pub trait Fits {
 impl Fits for (&Engine, &Control) {
     fn run(&self, entries: Vec<Entry>) -> Result<Vec<FitOutcome>, SearchError> {
         let specs: Vec<FitSpec> = entries.into_iter().map(|entry| entry.spec).collect();
-        Ok(self.0.run(&specs, self.1, |_, _| {})?)
+        let control = self.1;
+        Ok(self.0.run(&specs, control, |_, outcome| {
+            control.saw(outcome.validation)
+        })?)
     }
 
     fn is_stopped(&self) -> bool {
@@ -225,6 +228,10 @@ pub fn search(fits: &impl Fits, searches: &[Search]) -> Result<Vec<Found>, Searc
                 of.push((s, place));
             }
         }
+        // The searches take turns: whenever it is stopped, all have come about as far.
+        let mut turns: Vec<((usize, usize), Entry)> = of.into_iter().zip(entries).collect();
+        turns.sort_by_key(|((s, place), _)| (*place, *s));
+        let (of, entries): (Vec<(usize, usize)>, Vec<Entry>) = turns.into_iter().unzip();
         let outcomes = fits.run(entries)?;
         for ((s, place), outcome) in of.into_iter().zip(outcomes) {
             races[s].updates += outcome.updates;
@@ -239,4 +246,59 @@ pub fn search(fits: &impl Fits, searches: &[Search]) -> Result<Vec<Found>, Searc
     finished
         .map(|(race, s)| race.finish(&s.plan, s.whole))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Family;
+    use crate::fit::Request;
+    use crate::replication::Source;
+    use loopfit_data::Simulation;
+    use loopfit_model::{ArchitectureChoice, Method};
+    use std::sync::Mutex;
+
+    /// Runs fits and writes down whose turn it was.
+    struct Recorder {
+        engine: Engine,
+        turns: Mutex<Vec<Vec<usize>>>,
+    }
+
+    impl Fits for Recorder {
+        fn run(&self, entries: Vec<Entry>) -> Result<Vec<FitOutcome>, SearchError> {
+            let turns = entries.iter().map(|entry| entry.search).collect();
+            self.turns.lock().unwrap().push(turns);
+            (&self.engine, &Control::default()).run(entries)
+        }
+
+        fn is_stopped(&self) -> bool {
+            false
+        }
+    }
+
+    /// 3200 updates are four starts: whoever stops the first rung stops all searches about as early.
+    #[test]
+    fn searches_take_turns() {
+        let source = Source::Simulation {
+            simulation: Simulation::Bumps,
+            train: 32,
+            valid: 16,
+        };
+        let request = Request {
+            budget: 64,
+            families: Family::each(&[ArchitectureChoice::Ffn], &Method::ALL),
+            updates: 3200,
+            protocol: Arc::default(),
+        };
+        let problem = source.replication(1, None).unwrap().problem;
+        let searches = request.searches(&problem, 1, &[3200; 3]).unwrap();
+        let recorder = Recorder {
+            engine: Engine::new(1).unwrap(),
+            turns: Mutex::default(),
+        };
+        search(&recorder, &searches).unwrap();
+        let turns = recorder.turns.into_inner().unwrap();
+        assert_eq!(turns[0], [0, 1, 2].repeat(4));
+        assert_eq!(turns[1..], [[0, 1, 2]; 3]);
+    }
 }

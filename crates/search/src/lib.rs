@@ -26,6 +26,7 @@ pub mod estimate;
 pub mod family;
 pub mod fit;
 pub mod halving;
+mod judge;
 pub mod plan;
 pub mod protocol;
 pub mod replication;
@@ -33,3 +34,4 @@ pub mod shapes;
 
 pub use error::SearchError;
 pub use family::Family;
+pub use judge::Judgement;

@@ -1,21 +1,20 @@
 //! A seed's training, validation and test samples, and how a model is judged on them.
 
 use crate::SearchError;
+use crate::judge::{Judge, Judgement};
 use loopfit_data::split::Split;
 use loopfit_data::task::Decision;
 use loopfit_data::{
     Groups, Preprocessing, Roles, Samples, Scaling, Simulation, Splitter, Table, Task, TaskKind,
 };
-use loopfit_engine::FittedModel;
-use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Laplace, Likelihood, Multiclass, Nodes};
+use loopfit_engine::{FittedModel, error_of_loss};
+use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Laplace, Likelihood, Multiclass};
 use loopfit_model::Bounds;
 use loopfit_numerics::stream::Stream;
 use std::sync::Arc;
 
 /// Test inputs of a simulation (F.4.1).
 const TEST_SIZE: usize = 32_768;
-/// Side of the grid on which densities are compared with the target (F.4.5).
-const HELLINGER_SIDE: usize = 256;
 /// Test draws of a density (F.4.5).
 const TEST_DRAWS: usize = 65_536;
 /// What a density is judged by beside its distance from the target.
@@ -205,14 +204,6 @@ pub struct Replication {
     judge: Judge,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) enum Judge {
-    /// Score on these rows.
-    Rows { table: Arc<Table>, rows: Vec<usize> },
-    /// Squared Hellinger distance from a known density.
-    Density { simulation: Simulation, seed: u64 },
-}
-
 impl Source {
     /// What a person should know about the data: how the task was decided, and what was found in the table.
     pub fn notes(&self) -> Vec<String> {
@@ -227,10 +218,7 @@ impl Source {
 
     /// Whether a density is to be estimated.
     pub fn is_density(&self) -> bool {
-        match self {
-            Self::Simulation { simulation, .. } => simulation.is_density(),
-            Self::Table(table) => table.decision.task == Task::Density,
-        }
+        self.task() == Task::Density
     }
 
     /// Name of the data, as the user writes it.
@@ -241,32 +229,42 @@ impl Source {
         }
     }
 
-    /// What [`Replication::judge`] measures.
-    pub fn metric(&self) -> &'static str {
+    /// What is learned.
+    pub fn task(&self) -> Task {
         match self {
-            Self::Simulation { simulation, .. } if simulation.is_density() => {
-                "squared Hellinger distance"
-            }
-            Self::Simulation { .. } => "MSE against f0",
-            Self::Table(source) => match source.decision.task {
-                Task::Regression => "test MSE",
-                Task::Binary | Task::Multiclass { .. } => "test log loss",
-                Task::Density => TEST_NLL,
-            },
-        }
-    }
-
-    /// What [`Replication::validate`] measures.
-    pub fn validation_metric(&self) -> &'static str {
-        let task = match self {
             Self::Simulation { simulation, .. } if simulation.is_density() => Task::Density,
             Self::Simulation { .. } => Task::Regression,
             Self::Table(source) => source.decision.task,
-        };
-        match task {
-            Task::Regression => "validation MSE",
-            Task::Binary | Task::Multiclass { .. } => "validation log loss",
-            Task::Density => "validation NLL",
+        }
+    }
+
+    /// What [`Replication::judge`] measures: what fits with this noise make small, on test samples.
+    pub fn metric(&self, noise: Option<Noise>) -> &'static str {
+        let simulated = matches!(self, Self::Simulation { .. });
+        match (self.task(), noise) {
+            (Task::Density, _) if simulated => "squared Hellinger distance",
+            (Task::Regression, Some(Noise::Laplace)) if simulated => "MAE against f0",
+            (Task::Regression, _) if simulated => "MSE against f0",
+            (Task::Regression, Some(Noise::Laplace)) => "test MAE",
+            (Task::Regression, _) => "test MSE",
+            (Task::Binary | Task::Multiclass { .. }, _) => "test log loss",
+            (Task::Density, _) => TEST_NLL,
+        }
+    }
+
+    /// What fits with this noise make small.
+    pub fn error_name(&self, noise: Option<Noise>) -> &'static str {
+        let name = self.validation_metric(noise);
+        name.strip_prefix("validation ").unwrap_or(name)
+    }
+
+    /// What [`Replication::validate`] measures.
+    pub fn validation_metric(&self, noise: Option<Noise>) -> &'static str {
+        match (self.task(), noise) {
+            (Task::Regression, Some(Noise::Laplace)) => "validation MAE",
+            (Task::Regression, _) => "validation MSE",
+            (Task::Binary | Task::Multiclass { .. }, _) => "validation log loss",
+            (Task::Density, _) => "validation NLL",
         }
     }
 
@@ -290,18 +288,18 @@ impl Source {
                     bounds: bounds(task),
                 };
                 let mut notes = preprocessing.notes().to_vec();
+                let every: Vec<usize> = (0..table.rows()).collect();
+                notes.extend(preprocessing.describe(table, &every)?);
                 for (part, rows) in [
                     ("training", &train),
                     ("validation", &valid),
                     ("test", &test),
                 ] {
-                    let features = preprocessing.features(table, rows)?;
-                    notes.extend(
-                        features
-                            .notes()
-                            .iter()
-                            .map(|note| format!("{part} rows: {note}")),
-                    );
+                    let mut features = preprocessing.features(table, rows)?;
+                    // They are told of column by column.
+                    features.missing = 0;
+                    let of_part = |note| format!("{part} rows: {note}");
+                    notes.extend(features.notes().into_iter().map(of_part));
                 }
                 // A target that cannot be judged is found now, not after the search.
                 preprocessing.targets(table, &test)?;
@@ -311,7 +309,7 @@ impl Source {
                     source: self.name(),
                     test_rows: test.len(),
                     notes,
-                    metric: self.metric(),
+                    metric: self.metric(noise),
                     valid: (table.clone(), valid),
                     judge: Judge::Rows {
                         table: table.clone(),
@@ -369,7 +367,7 @@ fn simulate(
         source,
         test_rows: if density { 0 } else { TEST_SIZE },
         notes: Vec::new(),
-        metric: from.metric(),
+        metric: from.metric(noise),
         valid: (Arc::new(valid), all(n_valid)),
         judge,
     })
@@ -435,7 +433,7 @@ impl Replication {
     /// Every test metric of a model by its name, the one of [`Replication::judge`] first: a
     /// density with a known target has its likelihood on test draws as well.
     pub fn judge_all(&self, model: &FittedModel) -> Result<Vec<(&'static str, f64)>, SearchError> {
-        let mut measured = vec![(self.metric, self.judge(model)?)];
+        let mut measured = vec![(self.metric, self.judge(model)?.error)];
         if let Judge::Density { simulation, seed } = &self.judge {
             let draws = simulation.draw(*seed, 0, 0, TEST_DRAWS).test;
             let rows: Vec<usize> = (0..TEST_DRAWS).collect();
@@ -445,37 +443,18 @@ impl Replication {
         Ok(measured)
     }
 
-    /// The test metric of a model, lower is better. Test samples are read here alone.
-    pub fn judge(&self, model: &FittedModel) -> Result<f64, SearchError> {
+    /// What test samples say of a model. They are read here alone.
+    pub fn judge(&self, model: &FittedModel) -> Result<Judgement, SearchError> {
         self.judge.judge(model)
+    }
+
+    /// An average loss in model units as the error that [`Replication::validate`] measures.
+    pub fn error_of_loss(&self, loss: f64) -> f64 {
+        error_of_loss(self.problem.likelihood, &self.preprocessing, loss)
     }
 
     /// What [`Replication::judge`] asks.
     pub(crate) fn judge_of_rows(&self) -> Judge {
         self.judge.clone()
-    }
-}
-
-impl Judge {
-    /// The test metric of a model.
-    pub(crate) fn judge(&self, model: &FittedModel) -> Result<f64, SearchError> {
-        match self {
-            Self::Rows { table, rows } => Ok(model.score(table, rows)?.value),
-            Self::Density { simulation, seed } => {
-                let grid = Energy::new(
-                    simulation.dim(),
-                    Nodes::Grid {
-                        side: HELLINGER_SIDE,
-                    },
-                )?;
-                let points = grid.node_points();
-                let target = simulation.target(*seed);
-                let truth: Vec<f64> = points.chunks(grid.d()).map(|x| target.eval(x)).collect();
-                let predictor = model.predictor();
-                let fitted =
-                    predictor.predict(&points.iter().map(|v| *v as f32).collect::<Vec<_>>());
-                Ok(grid.hellinger_squared(&truth, &fitted))
-            }
-        }
     }
 }

@@ -110,7 +110,8 @@ def run_loopfit(folder, table, k, cap, program, fit_args, key):
 def described(fitted):
     """What `fit --json` says about the model it kept."""
     kept = next((m for m in fitted["methods"] if m["method"] == fitted["selected"]), {})
-    shape = ",".join(str(kept[name]) for name in ("q", "r", "t") if kept.get(name) is not None)
+    numbers = kept.get("shape", {})
+    shape = ",".join(str(numbers[name]) for name in ("q", "r", "t") if numbers.get(name) is not None)
     return {
         "selected": f"{fitted['selected']} {shape}".strip(),
         "count": kept.get("count"),

@@ -1,12 +1,14 @@
 //! `loopfit compare`.
 
 mod estimate;
+mod result;
 
 use crate::architecture::ArchitectureArguments;
-use crate::data::{LearnArguments, cap, replications};
+use crate::data::{LearnArguments, between, cap, replications, seed};
 use crate::effort::{SearchArguments, about};
 use crate::estimating::EstimateArguments;
 use crate::exit::{Exit, usage};
+use crate::methods::MethodsArgument;
 use crate::{Global, interrupt, output, progress};
 use anyhow::Result;
 use clap::ValueEnum;
@@ -20,13 +22,14 @@ use loopfit_search::fit::{MethodFit, Request};
 use loopfit_search::protocol::Protocol;
 use loopfit_search::replication::{Noise, Source};
 use loopfit_search::{Family, SearchError};
+use result::Compared;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit compare sim:bumps --budget 128 --seeds 8\n  loopfit compare sim:bumps --budget 128 --shape single=4,11 --shape loop=4,11,16 --shape untied=6,2,3 --json\n  loopfit compare data:airfoil --data-dir data --budget 64 --seeds 8 --report out/\n  loopfit compare sim:friedman1 --budget 256 --seeds 8 --arch any --tokens all"
+    after_help = "Examples:\n  loopfit compare sim:bumps --budget 128 --seeds 8\n  loopfit compare sim:bumps --budget 128 --shape single=4,11 --shape loop=4,11,16 --shape untied=6,2,3 --json\n  loopfit compare sim:bumps --budget 128 --method single,loop\n  loopfit compare data:airfoil --data-dir data --budget 64 --seeds 8 --report out/\n  loopfit compare sim:friedman1 --budget 256 --seeds 8 --arch any --tokens all"
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -38,8 +41,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = replications)]
     seeds: usize,
     /// The first seed; the others follow it.
-    #[arg(long, value_name = "SEED", default_value_t = 88_000)]
+    #[arg(long, value_name = "SEED", default_value_t = 88_000, value_parser = seed)]
     first_seed: u64,
+    #[command(flatten)]
+    methods: MethodsArgument,
     #[command(flatten)]
     architecture: ArchitectureArguments,
     #[command(flatten)]
@@ -72,6 +77,9 @@ impl EqualName {
     }
 }
 
+/// Largest q, r and T on the command line.
+const MOST: usize = 1_000_000;
+
 /// A shape on the command line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
@@ -92,7 +100,7 @@ impl FromStr for Shape {
         let (method, numbers) = text.split_once('=').ok_or_else(wrong)?;
         let numbers: Vec<usize> = numbers
             .split(',')
-            .map(|n| n.trim().parse().map_err(|_| wrong()))
+            .map(|n| between(n.trim(), 0, MOST).map_err(|_| wrong()))
             .collect::<Result<_, _>>()?;
         let (q, r, tying) = match (method.trim(), numbers.as_slice()) {
             ("single", [q, r]) => (*q, *r, Tying::Single),
@@ -127,7 +135,8 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     };
     let source = a.learn.source(a.first_seed)?;
     let protocol = a.search.protocol(&source)?;
-    let families = a.architecture.families(&Method::ALL, &protocol)?;
+    let methods = a.methods.chosen(&a.search)?;
+    let families = a.architecture.families(&methods, &protocol)?;
     estimate::say(&source, global);
     let seeds: Vec<u64> = (a.first_seed..=last).collect();
     if a.equal == EqualName::Updates
@@ -137,8 +146,8 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         if let Some(directory) = &a.report {
             output::create_directory(directory)?;
         }
-        let (comparison, exit) = estimate::run(a, &source, &seeds, global)?;
-        return finish(a, &comparison, exit, global);
+        let (compared, exit) = estimate::run(a, &source, methods, &seeds, global)?;
+        return finish(&compared, a.report.as_deref(), exit, global);
     }
     let setup = Setup {
         source,
@@ -153,30 +162,35 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     if let Some(directory) = &a.report {
         output::create_directory(directory)?;
     }
-    let (comparison, exit) = setup.run(global)?;
-    finish(a, &comparison, exit, global)
+    let (compared, exit) = setup.run(global)?;
+    finish(&compared, a.report.as_deref(), exit, global)
 }
 
-fn finish(a: &Arguments, comparison: &Comparison, exit: Exit, global: &Global) -> Result<Exit> {
-    print(comparison, global)?;
-    if let Some(directory) = &a.report {
-        write_report(comparison, directory, global.quiet)?;
+/// Prints a comparison as the user wants it, writes its report and says whether all seeds are there.
+pub(crate) fn finish(
+    compared: &Compared,
+    report: Option<&Path>,
+    exit: Exit,
+    global: &Global,
+) -> Result<Exit> {
+    if global.json {
+        output::print_json(&compared.to_json())?;
+    } else {
+        output::print(&compared.comparison.to_terminal(output::color()))?;
+    }
+    if let Some(directory) = report {
+        write_report(&compared.comparison, directory, global.quiet)?;
+    }
+    if !compared.is_complete() {
+        output::say(&format!("interrupted: {}", compared.so_far()));
+        return Ok(Exit::Interrupted);
     }
     Ok(exit)
 }
 
-/// Prints a comparison as the user wants it.
-pub(crate) fn print(comparison: &Comparison, global: &Global) -> Result<()> {
-    output::print(&if global.json {
-        comparison.to_json()
-    } else {
-        comparison.to_terminal(output::color())
-    })
-}
-
 impl Setup {
     /// Runs the comparison.
-    pub(crate) fn run(&self, global: &Global) -> Result<(Comparison, Exit)> {
+    pub(crate) fn run(&self, global: &Global) -> Result<(Compared, Exit)> {
         let request = Request {
             budget: self.budget,
             families: self.families.clone(),
@@ -199,27 +213,26 @@ impl Setup {
             if !global.quiet {
                 left_out.iter().for_each(|note| output::say(note));
                 output::say(&format!(
-                    "search: {} seeds, {} updates in all, {} on {} threads",
-                    self.seeds.len(),
+                    "search: {}, {} updates in all, {} on {}",
+                    number::count(self.seeds.len(), "seed"),
                     number::integer(prepared.updates()),
                     about(prepared.seconds(&engine)?),
-                    engine.threads()
+                    number::count(engine.threads(), "thread")
                 ));
             }
-            progress::with_bar(prepared.updates(), global.quiet, control, || {
+            progress::with_bar(prepared.updates(), global.quiet, control, None, || {
                 prepared.run(&engine, control)
             })
         })?;
-        if interrupt::was_interrupted() {
+        if seeds.is_empty() {
             return Err(SearchError::Interrupted.into());
         }
         let failed = seeds.iter().flat_map(|s| &s.fits).any(MethodFit::failed);
         let exit = if failed { Exit::FitsFailed } else { Exit::Done };
-        let comparison = self.comparison(&seeds)?;
-        Ok((comparison.with_notes(left_out), exit))
+        Ok((self.compared(&seeds, left_out)?, exit))
     }
 
-    fn comparison(&self, seeds: &[SeedFits]) -> Result<Comparison> {
+    fn compared(&self, seeds: &[SeedFits], left_out: Vec<String>) -> Result<Compared> {
         let fits = seeds.first().map_or(&[][..], |first| &first.fits);
         let families: Vec<&Family> = fits.iter().map(|fit| &fit.family).collect();
         let methods = families.iter().enumerate().map(|(i, family)| MethodResult {
@@ -233,7 +246,7 @@ impl Setup {
                     SeedResult {
                         shape: shape(network),
                         count: network.count(),
-                        value: s.fits[i].test,
+                        value: s.fits[i].judged.error,
                     }
                 })
                 .collect(),
@@ -273,25 +286,50 @@ impl Setup {
             title,
             name,
             self.budget,
-            self.source.metric(),
-            self.seeds.clone(),
+            self.source.metric(self.noise),
+            seeds.iter().map(|s| s.seed).collect(),
             methods.collect(),
         )?;
         let notes = match &self.source {
             Source::Table(table) => table.notes.clone(),
             Source::Simulation { .. } => Vec::new(),
         };
-        Ok(comparison.with_notes(notes.into_iter().chain([note])))
+        let networks = (0..families.len()).map(|i| {
+            let network = |s: &SeedFits| s.fits[i].model.parameters.network().clone();
+            seeds.iter().map(network).collect()
+        });
+        let compared = Compared {
+            comparison: comparison.with_notes(notes.into_iter().chain([note]).chain(left_out)),
+            families: families
+                .iter()
+                .map(|f| (f.method.key(), f.architecture.key()))
+                .collect(),
+            networks: networks.collect(),
+            asked: self.seeds.len(),
+        };
+        Ok(compared.with_note())
     }
 }
 
 /// What the title calls the families.
-fn what_competes(families: &[&Family]) -> &'static str {
+fn what_competes(families: &[&Family]) -> String {
     let is_ffn = |family: &&Family| family.architecture == ArchitectureChoice::Ffn;
+    let taking_part = |method: &Method| families.iter().any(|f| f.method == *method);
+    let methods = Method::ALL.into_iter().filter(taking_part);
+    let methods = names(methods);
     match (families.iter().any(is_ffn), families.iter().all(is_ffn)) {
-        (_, true) => "Single, Loop and Untied",
-        (true, false) => "Single, Loop and Untied FFNs and Transformers",
-        (false, false) => "Single, Loop and Untied Transformers",
+        (_, true) => methods,
+        (true, false) => format!("{methods} FFNs and Transformers"),
+        (false, false) => format!("{methods} Transformers"),
+    }
+}
+
+/// `Single, Loop and Untied`.
+fn names(methods: impl IntoIterator<Item = Method>) -> String {
+    let names: Vec<String> = methods.into_iter().map(|m| m.to_string()).collect();
+    match &names[..] {
+        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
+        _ => names.concat(),
     }
 }
 
@@ -311,7 +349,7 @@ fn shape(network: &loopfit_model::Network) -> String {
 }
 
 /// Writes a comparison as Markdown with its figure, and as one HTML page.
-pub(crate) fn write_report(comparison: &Comparison, directory: &Path, quiet: bool) -> Result<()> {
+fn write_report(comparison: &Comparison, directory: &Path, quiet: bool) -> Result<()> {
     let files = [
         (
             "comparison.md",

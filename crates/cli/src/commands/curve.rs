@@ -1,12 +1,11 @@
 //! `loopfit curve`.
 
-use crate::data::{LearnArguments, cap};
+use crate::data::{LearnArguments, cap, seed};
 use crate::estimating::EstimateArguments;
 use crate::exit::{Exit, usage};
-use crate::{Global, interrupt, output, progress};
+use crate::{Global, interrupt, json, output, progress};
 use anyhow::Result;
 use clap::ValueEnum;
-use loopfit_data::Task;
 use loopfit_engine::Engine;
 use loopfit_model::Method;
 use loopfit_report::figure::{self, Curves, LevelLine, Panel, Scale};
@@ -40,7 +39,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// Seed of the folds and starts.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = seed)]
     seed: u64,
 }
 
@@ -83,7 +82,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         output::check_writable(path, &read)?;
     }
     let source = a.learn.source(a.seed)?;
-    if is_density(&source) {
+    if source.is_density() {
         return Err(usage(
             "a density has no targets to validate on: `loopfit curve` needs a target to predict"
                 .to_string(),
@@ -103,7 +102,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     })?;
     let seconds = started.elapsed().as_secs_f64();
     if let Some(path) = &a.plot {
-        output::write_file(path, &figure(&source, &curve).to_svg())?;
+        output::write_file(path, &figure(a, &source, &curve).to_svg())?;
     }
     if global.json {
         let mut result = to_json(a, &source, &prepared, &notes, &curve);
@@ -111,7 +110,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         result["search"] = json!({"seconds": seconds, "complete": complete, "work": ask.work});
         output::print_json(&result)?;
     } else {
-        output::print(&to_text(&source, &prepared, &curve))?;
+        output::print(&to_text(a, &source, &prepared, &curve))?;
     }
     if !curve.complete {
         output::say("interrupted: larger caps are left out");
@@ -121,13 +120,6 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         output::say(&format!("wrote {}", path.display()));
     }
     Ok(Exit::Done)
-}
-
-fn is_density(source: &Source) -> bool {
-    match source {
-        Source::Simulation { simulation, .. } => simulation.is_density(),
-        Source::Table(table) => table.decision.task == Task::Density,
-    }
 }
 
 /// What a person should know about the data beforehand.
@@ -152,22 +144,23 @@ fn name(entry: &Entry) -> String {
     }
 }
 
-fn to_text(source: &Source, prepared: &Prepared, curve: &Curve) -> String {
+fn to_text(a: &Arguments, source: &Source, prepared: &Prepared, curve: &Curve) -> String {
+    let noise = a.learn.noise();
     let tested = prepared.test_rows() > 0;
     let mut columns = vec![
         ("cap", Align::Right),
         ("best model", Align::Left),
         ("numbers", Align::Right),
-        (source.validation_metric(), Align::Right),
+        (source.validation_metric(noise), Align::Right),
         ("(SE)", Align::Right),
         ("linear", Align::Right),
     ];
     if tested {
-        columns.push((source.metric(), Align::Right));
+        columns.push((source.metric(noise), Align::Right));
     }
     let mut table = Table::new(columns);
     let bests = || curve.points.iter().map(|point| curve.best(point));
-    let errors = bests().flat_map(|e| [e.validation, e.test]);
+    let errors = bests().flat_map(|e| [e.validation, e.test.error]);
     let exponent = Exponent::of(errors.filter(|v| v.is_finite()).chain([curve.constant]));
     let value = |v: f64| match v.is_nan() {
         true => "-".to_string(),
@@ -185,7 +178,7 @@ fn to_text(source: &Source, prepared: &Prepared, curve: &Curve) -> String {
             value(linear),
         ];
         if tested {
-            cells.push(value(best.test));
+            cells.push(value(best.test.error));
         }
         table.push(cells);
     }
@@ -196,9 +189,9 @@ fn to_text(source: &Source, prepared: &Prepared, curve: &Curve) -> String {
         table.push(cells);
     }
     let mut text = format!(
-        "Error against the cap, by {} on {} rows\n{}",
+        "Error against the cap, by {} on {}\n{}",
         prepared.selected_by(),
-        number::integer(prepared.selection_rows() as u64),
+        number::count(prepared.selection_rows(), "row"),
         table.to_terminal(output::color())
     );
     for sentence in curve.conclusions() {
@@ -217,7 +210,7 @@ fn beside(curve: &Curve) -> Vec<(String, f64)> {
 }
 
 /// Bands are one standard error wide on both sides.
-fn figure(source: &Source, curve: &Curve) -> Curves {
+fn figure(a: &Arguments, source: &Source, curve: &Curve) -> Curves {
     let point = |point: &CurvePoint, entry: &Entry| figure::Point {
         x: point.cap as f64,
         centre: entry.validation,
@@ -246,7 +239,7 @@ fn figure(source: &Source, curve: &Curve) -> Curves {
         panels: vec![Panel {
             title: String::new(),
             x_label: "cap B on the number of trainable numbers".to_string(),
-            y_label: source.validation_metric().to_string(),
+            y_label: source.validation_metric(a.learn.noise()).to_string(),
             x_scale: Scale::Log,
             y_scale: Scale::Log,
             curves: vec![
@@ -273,31 +266,22 @@ fn to_json(
     curve: &Curve,
 ) -> Value {
     let points = curve.points.iter().map(|point| {
-        let entries: Vec<Value> = point.entries.iter().map(entry_json).collect();
+        let entries: Vec<Value> = point.entries.iter().map(json::entry).collect();
         json!({
-            "cap": point.cap, "best": entry_json(curve.best(point)),
-            "linear": curve.linear(point).map(entry_json), "selected": entries,
+            "cap": point.cap, "best": json::entry(curve.best(point)),
+            "linear": curve.linear(point).map(json::entry), "selected": entries,
         })
     });
     let task = prepared.preprocessing().task();
+    let noise = a.learn.noise();
     json!({
         "data": source.name(), "task": task, "seed": a.seed, "inputs": prepared.inputs(),
         "selection": {"by": prepared.selected_by(), "rows": prepared.selection_rows()},
-        "test_rows": prepared.test_rows(), "metric": source.metric(), "error": estimate::metric(task),
+        "test_rows": prepared.test_rows(), "metric": source.metric(noise), "error": source.error_name(noise),
         "notes": notes, "points": points.collect::<Vec<_>>(), "constant": curve.constant,
         "no_cap": curve.no_cap.map(|(name, error)| json!({"by": name, "validation": error})),
-        "beats_constant": curve.beats_constant(), "enough": curve.enough().map(entry_json), "still_falls": curve.still_falls(),
+        "beats_constant": curve.beats_constant(), "enough": curve.enough().map(json::entry), "still_falls": curve.still_falls(),
         "conclusions": curve.conclusions(),
         "plot": a.plot.as_ref().map(|p| p.display().to_string()),
-    })
-}
-
-fn entry_json(entry: &Entry) -> Value {
-    let n = &entry.network;
-    json!({
-        "method": entry.method.map_or("linear", Method::key), "arch": "ffn", "q": n.q(), "r": n.r(), "t": n.tying().iterations(),
-        "activation": n.activation(), "form": n.form().to_string(), "count": n.count(),
-        "validation": entry.validation, "validation_se": entry.validation_se,
-        "test": entry.test.is_finite().then_some(entry.test),
     })
 }

@@ -1,6 +1,6 @@
 //! `loopfit demo`.
 
-use super::compare::{Setup, print, write_report};
+use super::compare::{Setup, finish};
 use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::Result;
@@ -45,8 +45,6 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         ));
     }
     output::create_directory(&a.output_dir)?;
-    let (comparison, exit) = setup.run(global)?;
-    print(&comparison, global)?;
-    write_report(&comparison, &a.output_dir, global.quiet)?;
-    Ok(exit)
+    let (compared, exit) = setup.run(global)?;
+    finish(&compared, Some(&a.output_dir), exit, global)
 }

@@ -1,6 +1,6 @@
 //! `loopfit sample`.
 
-use crate::data::count;
+use crate::data::{count, seed};
 use crate::exit::{Exit, usage};
 use crate::iterations::warn_of_many;
 use crate::{Global, output};
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     #[arg(short, long = "count", value_name = "N", default_value_t = 1000, value_parser = count)]
     n: usize,
     /// Seed of the draws; fewer draws with the same seed are the first of more.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = seed)]
     seed: u64,
     /// Write a csv file instead of printing.
     #[arg(long, short, value_name = "FILE")]

@@ -5,11 +5,11 @@ use crate::data::DataName;
 use crate::exit::Exit;
 use crate::iterations::IterationsArgument;
 use crate::rows::{self, RowsArguments};
-use crate::{Global, output};
+use crate::{Global, json, output};
 use anyhow::Result;
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
-use serde_json::{Map, json};
+use serde_json::json;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -60,14 +60,10 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             .for_each(|note| output::say(note));
     }
     if global.json {
-        let also: Map<String, _> = score
-            .also
-            .iter()
-            .map(|(name, value)| (name.to_string(), json!(value)))
-            .collect();
-        output::print_json(
-            &json!({ "rows": score.rows, "metric": score.metric, "value": score.value, "also": also }),
-        )?;
+        output::print_json(&json!({
+            "rows": score.rows, "metric": score.metric, "value": score.value,
+            "also": json::metrics(&score.also),
+        }))?;
         return Ok(Exit::Done);
     }
     let mut text = Table::new([("metric", Align::Left), ("value", Align::Right)]);

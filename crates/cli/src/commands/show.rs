@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_data::preprocess::{Input, Target};
-use loopfit_engine::{Assessment, FittedModel};
+use loopfit_engine::{Assessment, FittedModel, error_name, error_of_loss};
 use loopfit_model::{Architecture, Form, Network};
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
@@ -75,17 +75,17 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             "fitted from",
             format!("{}, seed {}, by loopfit {}", p.source, p.seed, p.version),
         ),
-        (
-            "validation NLL",
-            // A network that was constructed has seen no samples.
-            match p.training_samples.is_empty() {
-                true => number::ABSENT.to_string(),
-                false => format!("{:.6} in model units", p.validation),
-            },
-        ),
     ];
-    if let Some(assessment) = &model.assessment {
-        rows.extend(describe_assessment(assessment));
+    match &model.assessment {
+        Some(assessment) => rows.extend(describe_assessment(assessment)),
+        // A network that was constructed has seen no samples.
+        None if p.training_samples.is_empty() => {}
+        None => {
+            let error = error_of_loss(model.likelihood, &model.preprocessing, p.validation);
+            let error = number::value(error, 4, Exponent::Own);
+            let name = error_name(model.likelihood);
+            rows.push(("validation error", format!("{name} {error}")));
+        }
     }
     if let Architecture::Transformer { partition } = network.architecture() {
         let names = model.preprocessing.feature_names();
@@ -150,13 +150,13 @@ fn describe_reads(model: &FittedModel) -> String {
 
 /// What is known of a model's error.
 fn describe_assessment(a: &Assessment) -> Vec<(&'static str, String)> {
-    let rows = |n: usize| number::integer(n as u64);
+    let rows = |n: usize| number::count(n, "row");
     let value = |v: f64| number::value(v, 4, Exponent::Own);
     let mut about = vec![
-        ("fitted to", format!("{} rows", rows(a.rows))),
+        ("fitted to", rows(a.rows)),
         (
             "selected by",
-            format!("{}, on {} rows", a.selected_by, rows(a.selection_rows)),
+            format!("{}, on {}", a.selected_by, rows(a.selection_rows)),
         ),
         (
             "estimated error",
@@ -170,7 +170,7 @@ fn describe_assessment(a: &Assessment) -> Vec<(&'static str, String)> {
     if let Some(test) = a.test_error {
         about.push((
             "test error",
-            format!("{} {} on {} rows", a.metric, value(test), rows(a.test_rows)),
+            format!("{} {} on {}", a.metric, value(test), rows(a.test_rows)),
         ));
     }
     if a.clip {
@@ -178,7 +178,10 @@ fn describe_assessment(a: &Assessment) -> Vec<(&'static str, String)> {
         about.push(("predictions held", held));
     }
     if !a.residuals.is_empty() {
-        let kept = format!("from {} residuals: predict --interval", a.residuals.len());
+        let kept = format!(
+            "from {}: predict --interval",
+            number::count(a.residuals.len(), "residual")
+        );
         about.push(("intervals", kept));
     }
     about

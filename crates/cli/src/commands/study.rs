@@ -4,7 +4,7 @@ use crate::exit::{Exit, usage};
 use crate::{Global, interrupt, output, progress};
 use anyhow::{Context, Result};
 use loopfit_engine::Engine;
-use loopfit_report::number::{ABSENT, integer};
+use loopfit_report::number::{self, ABSENT, integer};
 use loopfit_report::{Align, Table};
 use loopfit_study::progress::Progress;
 use loopfit_study::run::{Prepared, total};
@@ -331,12 +331,12 @@ fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
     let counts = Progress::default();
     prepared.iter().for_each(|p| p.announce(&counts));
     if !global.quiet {
-        let threads = match engine.threads() {
-            1 => "1 thread".to_string(),
-            n => format!("{n} threads"),
-        };
-        let (name, path) = (&a.which.name, store.path().display());
-        output::say(&format!("{name} on {threads} into {path}"));
+        output::say(&format!(
+            "{} on {} into {}",
+            a.which.name,
+            number::count(engine.threads(), "thread"),
+            store.path().display()
+        ));
     }
     for (named, prepared) in studies.iter().zip(&prepared) {
         let result = interrupt::searching(|control| {

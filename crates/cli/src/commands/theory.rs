@@ -214,11 +214,7 @@ impl ShapeArguments {
 
 /// Parses a whole number up to 10^18, also as 1e6.
 fn whole(text: &str) -> Result<u64, String> {
-    let number: Option<u64> = text.parse().ok().or_else(|| {
-        let float: f64 = text.parse().ok()?;
-        ((0.0..=LARGEST).contains(&float) && float.fract() == 0.0).then_some(float as u64)
-    });
-    match number {
+    match crate::data::whole(text) {
         Some(number) if (1..=LARGEST as u64).contains(&number) => Ok(number),
         _ => Err("it must be a whole number from 1 to 1e18".to_string()),
     }

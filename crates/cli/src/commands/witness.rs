@@ -69,7 +69,7 @@ struct ConstructionArguments {
     #[arg(long, value_name = "F")]
     target: Option<String>,
     /// Number of inputs d; by default as many as the formula names.
-    #[arg(long, value_name = "d")]
+    #[arg(long, value_name = "d", value_parser = crate::data::natural)]
     dim: Option<usize>,
     /// Smoothness s > 0, exactly: 2, 3/2 or 0.5.
     #[arg(long, value_name = "s", allow_hyphen_values = true)]
@@ -83,10 +83,10 @@ struct ConstructionArguments {
     )]
     bound: Rational,
     /// Resolution m: the grid has K = 2^m cells along each axis.
-    #[arg(long, short = 'm', value_name = "m")]
+    #[arg(long, short = 'm', value_name = "m", value_parser = crate::data::natural)]
     resolution: Option<usize>,
     /// Group exponent u: 2^u groups along each axis, one code each; 0 is one group for all cells.
-    #[arg(long, short = 'u', value_name = "u", default_value_t = 0)]
+    #[arg(long, short = 'u', value_name = "u", default_value_t = 0, value_parser = crate::data::natural)]
     groups: usize,
     /// How a bit of the code is read: as in the paper, with the threshold 1/6, or with the dyadic threshold 1/4,
     /// which binary floats hold.

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses a part
 
 use assert_cmd::Command;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use tempfile::TempDir;
@@ -77,9 +78,52 @@ impl Place {
     }
 
     /// Runs and expects success; standard output as JSON.
-    pub(crate) fn json(&self, arguments: &str) -> serde_json::Value {
+    pub(crate) fn json(&self, arguments: &str) -> Value {
         serde_json::from_str(&self.ok(&format!("{arguments} --json"))).unwrap()
     }
+}
+
+/// The method of a comparison with a key.
+pub(crate) fn compared<'a>(comparison: &'a Value, key: &str) -> &'a Value {
+    let methods = comparison["methods"].as_array().unwrap();
+    let found = methods.iter().find(|m| m["key"] == key);
+    found.unwrap_or_else(|| panic!("{key} is not compared"))
+}
+
+/// The difference of two methods of a comparison, by their keys.
+pub(crate) fn paired<'a>(comparison: &'a Value, first: &str, second: &str) -> Option<&'a Value> {
+    let pairs = comparison["paired"].as_array().unwrap();
+    pairs
+        .iter()
+        .find(|p| p["first"] == first && p["second"] == second)
+}
+
+/// Every command that does something, such as `theory rate`, and its options that take a value.
+pub(crate) fn commands(place: &Place) -> Vec<(String, Vec<String>)> {
+    let mut waiting = vec![String::new()];
+    let mut found = Vec::new();
+    while let Some(command) = waiting.pop() {
+        let help = place.ok(format!("{command} -h").trim());
+        let section = |title: &'static str| {
+            let lines = help.lines().skip_while(move |l| *l != title).skip(1);
+            lines.take_while(|l| !l.is_empty())
+        };
+        let indented = |l: &&str| l.starts_with("  ") && !l.starts_with("   ");
+        let names = section("Commands:").filter(indented);
+        let names: Vec<&str> = names.filter_map(|l| l.split_whitespace().next()).collect();
+        if names.is_empty() {
+            let options = section("Options:").filter_map(|l| {
+                let mut words = l.split_whitespace().skip_while(|w| !w.starts_with("--"));
+                let name = words.next()?;
+                words.next()?.starts_with('<').then(|| name.to_string())
+            });
+            found.push((command.clone(), options.collect()));
+        }
+        let inner = names.into_iter().filter(|name| *name != "help");
+        waiting.extend(inner.map(|name| format!("{command} {name}").trim().to_string()));
+    }
+    found.sort();
+    found
 }
 
 pub(crate) fn command(directory: &Path, arguments: &str) -> Command {

@@ -65,7 +65,7 @@ fn shapes_over_the_cap_are_refused() {
     let error = budget.network(4, 11, Tying::Loop { t: 16 }).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "Loop (q = 4, r = 11, T = 16), 120 parameters, exceeds the budget 119: \
+        "Loop (q = 4, r = 11, T = 16), 120 numbers, exceeds the budget 119: \
          choose a smaller shape or raise the budget"
     );
     assert!(matches!(

@@ -95,7 +95,7 @@ fn zeros_are_not_counted() {
     let network = Network::affine(4, 1, 4).unwrap();
     let sparse = network.clone().with_zeros(vec![0, 2]).unwrap();
     assert_eq!(sparse.count(), 3);
-    assert_eq!(sparse.to_string(), "linear, sparse, 3 parameters");
+    assert_eq!(sparse.to_string(), "linear, sparse, 3 numbers");
     let p = Parameters::new(sparse.clone(), vec![2.0, 3.0, 4.0]).unwrap();
     assert_eq!(p.dense().values(), [0.0, 2.0, 0.0, 3.0, 4.0]);
     assert_eq!(forward(&p, &[1.0, 10.0, 100.0, 1000.0]), [3024.0]);

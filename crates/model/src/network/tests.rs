@@ -43,7 +43,7 @@ fn names_itself() {
     let network = Network::ffn(2, 1, 4, 11, Tying::Loop { t: 16 }).unwrap();
     assert_eq!(
         network.to_string(),
-        "Loop (q = 4, r = 11, T = 16), 120 parameters"
+        "Loop (q = 4, r = 11, T = 16), 120 numbers"
     );
 }
 

@@ -3,15 +3,14 @@
 use super::Prepared;
 use super::part::Part;
 use crate::SearchError;
-use crate::replication::Judge;
-use loopfit_data::Task;
+use crate::judge::Judge;
 use loopfit_engine::{FittedModel, Provenance};
 use loopfit_estimate::reference::reference;
 use loopfit_likelihood::Likelihood;
 use loopfit_model::{Network, Parameters, Reduced};
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
-use loopfit_numerics::sum::mean;
+use loopfit_numerics::sum::{mean, median};
 
 impl Prepared {
     /// The error of the best constant, by cross-validation and on the test samples.
@@ -29,6 +28,10 @@ impl Prepared {
                     rows.iter().for_each(|r| counts[y[*r] as usize] += 1.0);
                     counts.iter().map(|c| libm::log(c / n)).collect()
                 }
+                Likelihood::Laplace(_) => {
+                    let y: Vec<f64> = rows.iter().map(|r| f64::from(y[*r])).collect();
+                    vec![median(&y)]
+                }
                 _ => vec![rows.iter().map(|r| f64::from(y[*r])).sum::<f64>() / n],
             }
         };
@@ -41,8 +44,9 @@ impl Prepared {
             let f = index(part, &kept);
             for row in held {
                 let y = f64::from(y[*row]);
-                losses.push(match self.task {
-                    Task::Regression => (f[0] - y) * (f[0] - y) * part.unit() * part.unit(),
+                losses.push(match self.likelihood {
+                    Likelihood::Gaussian(_) => (f[0] - y) * (f[0] - y) * part.unit() * part.unit(),
+                    Likelihood::Laplace(_) => (f[0] - y).abs() * part.unit(),
                     _ => self.likelihood.nll(y, &f)?,
                 });
             }
@@ -63,14 +67,16 @@ impl Prepared {
                     .for_each(|(to, f)| *to = (*f - last) as f32);
                 let parameters =
                     Parameters::new(network, values).map_err(|_| SearchError::NoTargets)?;
-                judge.judge(&FittedModel {
-                    bounds: self.bounds,
-                    likelihood: self.likelihood,
-                    preprocessing: part.preprocessing.clone(),
-                    provenance: Provenance::nothing(),
-                    assessment: None,
-                    parameters,
-                })?
+                judge
+                    .judge(&FittedModel {
+                        bounds: self.bounds,
+                        likelihood: self.likelihood,
+                        preprocessing: part.preprocessing.clone(),
+                        provenance: Provenance::nothing(),
+                        assessment: None,
+                        parameters,
+                    })?
+                    .error
             }
             None => f64::NAN,
         };
@@ -91,15 +97,13 @@ impl Prepared {
         let unit = part.unit();
         let error = |outputs: &[f64], y: &[f32]| -> Result<f64, SearchError> {
             let y: Vec<f64> = y.iter().map(|y| f64::from(*y)).collect();
-            Ok(match self.task {
-                Task::Regression => {
-                    let squares: Vec<f64> = outputs
-                        .iter()
-                        .zip(&y)
-                        .map(|(f, y)| (f - y) * (f - y))
-                        .collect();
+            let residuals = || outputs.iter().zip(&y).map(|(f, y)| (f - y).abs());
+            Ok(match self.likelihood {
+                Likelihood::Gaussian(_) => {
+                    let squares: Vec<f64> = residuals().map(|r| r * r).collect();
                     unit * unit * mean(&squares)
                 }
+                Likelihood::Laplace(_) => unit * mean(&residuals().collect::<Vec<_>>()),
                 _ => self.likelihood.average_nll(outputs, &y)?,
             })
         };
@@ -113,12 +117,7 @@ impl Prepared {
             }
             _ => f64::NAN,
         };
-        let validation = match self.likelihood {
-            Likelihood::Gaussian(_) => 2.0 * unit * unit * found.cross_validation,
-            // Of absolute residuals there is no squared error.
-            Likelihood::Laplace(_) => f64::NAN,
-            _ => found.cross_validation,
-        };
+        let validation = part.scale(self.likelihood) * found.cross_validation;
         Ok(Some((found.name, validation, test)))
     }
 }

@@ -3,10 +3,11 @@
 use crate::SearchError;
 use crate::replication::TableSource;
 use loopfit_data::{Encoding, Preprocessing, Samples, Scaling, Task};
+use loopfit_engine::most_likely;
 use loopfit_estimate::Choice;
 use loopfit_likelihood::Likelihood;
 use loopfit_numerics::stream::Stream;
-use loopfit_numerics::sum::mean;
+use loopfit_numerics::sum::{mean, sum};
 use std::sync::Arc;
 
 /// Rows below which folds are dealt twice.
@@ -60,17 +61,35 @@ impl Part {
         })
     }
 
-    /// What a mean loss is to be multiplied with to be the metric.
-    pub(super) fn scale(&self, likelihood: Likelihood, choice: &Choice) -> f64 {
+    /// What a mean loss is to be multiplied with to be the error in the units of the data.
+    pub(super) fn scale(&self, likelihood: Likelihood) -> f64 {
         match likelihood {
             Likelihood::Gaussian(_) => 2.0 * self.unit() * self.unit(),
-            Likelihood::Laplace(_) => {
-                let residuals = self.residuals(Task::Regression, choice);
-                let squares: Vec<f64> = residuals.iter().map(|r| r * r).collect();
-                mean(&squares) / choice.cross_validation()
-            }
+            Likelihood::Laplace(_) => self.unit(),
             _ => 1.0,
         }
+    }
+
+    /// The R2 of held-out rows, of classes the share that is right.
+    pub(super) fn held_score(&self, task: Task, choice: &Choice) -> (&'static str, f64) {
+        let y: Vec<f64> = self
+            .held()
+            .map(|row| f64::from(self.samples.y()[row]))
+            .collect();
+        let outputs = choice
+            .outputs
+            .chunks((choice.outputs.len() / y.len().max(1)).max(1));
+        let pairs = || outputs.clone().zip(&y);
+        if task == Task::Regression {
+            let centre = mean(&y);
+            let squares: Vec<f64> = pairs().map(|(f, y)| (f[0] - y) * (f[0] - y)).collect();
+            let spread: Vec<f64> = y.iter().map(|y| (y - centre) * (y - centre)).collect();
+            return ("R2", 1.0 - sum(&squares) / sum(&spread));
+        }
+        let right = pairs()
+            .filter(|(f, y)| most_likely(f) == **y as usize)
+            .count();
+        ("accuracy", right as f64 / y.len() as f64)
     }
 
     /// One standard deviation of the target column, of a regression.

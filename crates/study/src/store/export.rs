@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// were run. One fit is in memory at a time.
 pub fn export(store: &Store, out: &mut impl Write) -> Result<(), StudyError> {
     let wrong = |e: io::Error| StudyError::Output(e);
-    write!(out, "{{\"format\":1,\"studies\":[").map_err(wrong)?;
+    write!(out, "{{\"schema\":\"loopfit/1\",\"studies\":[").map_err(wrong)?;
     for (i, named) in store.studies()?.iter().enumerate() {
         let name = &named.name;
         let decisions = store.decisions(name)?;

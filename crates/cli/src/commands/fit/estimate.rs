@@ -1,14 +1,14 @@
 //! `loopfit fit` where rows have targets: what the table supports.
 
-use super::{Arguments, SAFETY};
+use super::{Arguments, SAFETY, beside, more_numbers_than_rows, say_ending, share};
 use crate::exit::Exit;
-use crate::{Global, interrupt, output, progress};
+use crate::{Global, interrupt, json, output, progress};
 use anyhow::Result;
 use loopfit_engine::Engine;
 use loopfit_model::{Form, Method};
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
-use loopfit_search::estimate::{Ask, Entry, Estimate, Prepared, metric};
+use loopfit_search::estimate::{Absence, Ask, Entry, Estimate, Prepared};
 use loopfit_search::replication::Source;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -36,7 +36,7 @@ pub(super) fn run(
     };
     let ask = a.estimate.ask(a.budget, methods, work, a.seed);
     let prepared = Prepared::new(source, a.learn.noise(), &ask)?;
-    let notes = notes(source, &prepared);
+    let notes = notes(source, &prepared, &ask);
     if !global.quiet {
         notes.iter().for_each(|note| output::say(note));
     }
@@ -56,19 +56,12 @@ pub(super) fn run(
         result["search"] = json!({"seconds": seconds, "complete": complete, "work": ask.work});
         output::print_json(&result)?;
     } else {
-        output::print(&to_text(&ask, source, &estimate))?;
+        output::print(&to_text(a, &ask, source, &estimate))?;
     }
-    if interrupted {
-        output::say("interrupted: this is the best so far");
-    } else if !global.quiet && !complete {
-        output::say("the time was over before the selection: this is the best so far");
-    }
-    if !global.quiet {
-        output::say(&match &a.output {
-            Some(path) => format!("wrote {}", path.display()),
-            None => "no model was written: name a file with -o to keep it".to_string(),
-        });
-    }
+    let not_reached = estimate.absent.iter();
+    let not_reached = not_reached.filter(|(_, why)| *why == Absence::NotReached);
+    let not_reached: Vec<String> = not_reached.map(|(method, _)| method.to_string()).collect();
+    say_ending(a, !complete, &not_reached, global);
     Ok(if interrupted {
         Exit::Interrupted
     } else {
@@ -77,7 +70,7 @@ pub(super) fn run(
 }
 
 /// What a person should know about the data before the fit.
-fn notes(source: &Source, prepared: &Prepared) -> Vec<String> {
+fn notes(source: &Source, prepared: &Prepared, ask: &Ask) -> Vec<String> {
     let mut notes = source.notes();
     notes.extend(prepared.notes.iter().cloned());
     notes.push(format!(
@@ -87,7 +80,19 @@ fn notes(source: &Source, prepared: &Prepared) -> Vec<String> {
         number::integer(prepared.test_rows() as u64),
         prepared.inputs().len()
     ));
+    notes.extend(more_numbers_than_rows(
+        ask.budget,
+        prepared.selection_rows(),
+    ));
     notes
+}
+
+/// What a method without a model has instead.
+fn why(absence: Absence) -> &'static str {
+    match absence {
+        Absence::NotReached => "not reached",
+        Absence::DoesNotFit => "does not fit",
+    }
 }
 
 fn name(entry: &Entry) -> String {
@@ -97,19 +102,38 @@ fn name(entry: &Entry) -> String {
     }
 }
 
-fn to_text(ask: &Ask, source: &Source, estimate: &Estimate) -> String {
-    let mut table = Table::new([
+fn to_text(a: &Arguments, ask: &Ask, source: &Source, estimate: &Estimate) -> String {
+    let noise = a.learn.noise();
+    let shown = |e: &Entry| match estimate.test_rows {
+        0 => beside(&[e.held]),
+        _ => beside(&e.test.also),
+    };
+    let metric = source.metric(noise);
+    let share_name = shown(&estimate.entries[0]).map(|(name, _)| {
+        match (estimate.test_rows, metric.split_once(" against ")) {
+            (0, _) => format!("validation {name}"),
+            (_, Some((_, target))) => format!("{name} against {target}"),
+            _ => format!("test {name}"),
+        }
+    });
+    let mut columns = vec![
         ("model", Align::Left),
         ("q", Align::Right),
         ("r", Align::Right),
         ("T", Align::Right),
         ("units", Align::Left),
         ("numbers", Align::Right),
-        (source.validation_metric(), Align::Right),
+        (source.validation_metric(noise), Align::Right),
         ("(SE)", Align::Right),
-        (source.metric(), Align::Right),
-    ]);
-    let errors = estimate.entries.iter().flat_map(|e| [e.validation, e.test]);
+        (metric, Align::Right),
+    ];
+    columns.extend(share_name.as_deref().map(|name| (name, Align::Right)));
+    let width = columns.len();
+    let mut table = Table::new(columns);
+    let errors = estimate
+        .entries
+        .iter()
+        .flat_map(|e| [e.validation, e.test.error]);
     let exponent = Exponent::of(errors.chain([estimate.constant.0]).collect::<Vec<_>>());
     let value = |v: f64| {
         if v.is_nan() {
@@ -118,51 +142,48 @@ fn to_text(ask: &Ask, source: &Source, estimate: &Estimate) -> String {
             number::value(v, 4, exponent)
         }
     };
+    let row = |name: String, filled: &[(usize, String)]| {
+        let mut cells = vec!["-".to_string(); width];
+        cells[0] = name;
+        filled.iter().for_each(|(i, cell)| cells[*i] = cell.clone());
+        cells
+    };
     for (i, e) in estimate.entries.iter().enumerate() {
         let network = &e.network;
-        let affine = network.form() == Form::Affine;
-        let shown = |n: usize| {
-            if affine {
-                "-".to_string()
-            } else {
-                n.to_string()
-            }
-        };
-        let cells = [
-            name(e),
-            shown(network.q()),
-            shown(network.r()),
-            shown(network.tying().iterations()),
-            if affine {
-                "-".to_string()
-            } else {
-                network.activation().to_string()
-            },
-            network.count().to_string(),
-            value(e.validation),
-            value(e.validation_se),
-            value(e.test),
+        let mut filled = vec![
+            (5, network.count().to_string()),
+            (6, value(e.validation)),
+            (7, value(e.validation_se)),
+            (8, value(e.test.error)),
         ];
+        if network.form() != Form::Affine {
+            filled.push((1, network.q().to_string()));
+            filled.push((2, network.r().to_string()));
+            filled.push((3, network.tying().iterations().to_string()));
+            filled.push((4, network.activation().to_string()));
+        }
+        filled.extend(shown(e).map(|(_, v)| (9, share(v))));
+        let cells = row(name(e), &filled);
         if i == 0 {
             table.push_best(cells);
         } else {
             table.push(cells);
         }
     }
+    for (method, absence) in &estimate.absent {
+        table.push(row(method.to_string(), &[(6, why(*absence).to_string())]));
+    }
     let constant = ("constant".to_string(), estimate.constant);
     let no_cap = estimate
         .no_cap
         .map(|(name, validation, test)| (format!("no cap: {name}"), (validation, test)));
     for (name, (validation, test)) in [constant].into_iter().chain(no_cap) {
-        let mut cells = vec!["-".to_string(); 9];
-        cells[0] = name;
-        cells[6] = value(validation);
-        cells[8] = value(test);
-        table.push(cells);
+        table.push(row(name, &[(6, value(validation)), (8, value(test))]));
     }
     let best = &estimate.entries[0];
     let mut text = format!(
-        "Best under B = {}, selected by {}: {}\n{}",
+        "Best {}under B = {}, selected by {}: {}\n{}",
+        if estimate.complete { "" } else { "so far " },
         ask.budget,
         estimate.selected_by,
         best.network,
@@ -171,6 +192,13 @@ fn to_text(ask: &Ask, source: &Source, estimate: &Estimate) -> String {
     for sentence in sentences(ask, estimate) {
         text += &sentence;
         text.push('\n');
+    }
+    if a.verbose {
+        text += &format!(
+            "Penalties: {} times what the evidence gives; {} of each fit.\n",
+            best.factor,
+            number::count(best.starts, "start")
+        );
     }
     text
 }
@@ -201,31 +229,33 @@ fn sentences(ask: &Ask, estimate: &Estimate) -> Vec<String> {
             linear.network.count()
         )),
         Some(linear) if best.better_than(linear) < 1.0 => sentences.push(format!(
-            "The linear model with {} numbers is within the noise of the best.",
-            linear.network.count()
+            "The linear model with {} is within the noise of the best.",
+            number::count(linear.network.count(), "number")
         )),
         _ if 4 * best.network.count() <= 3 * ask.budget => sentences.push(format!(
             "A cap of {} would do: the best model needs no more.",
             best.network.count()
         )),
         _ => sentences.push(format!(
-            "The best model uses its cap: `loopfit curve` shows whether more than {} numbers would help.",
-            ask.budget
+            "The best model uses its cap: `loopfit curve` shows whether more than {} would help.",
+            number::count(ask.budget, "number")
         )),
     }
     if let Some(assessment) = &estimate.model.assessment {
-        let rows = number::integer(assessment.rows as u64);
-        let tested = number::integer(assessment.test_rows as u64);
+        let rows = number::count(assessment.rows, "row");
+        let tested = number::count(assessment.test_rows, "test row");
+        let again = match ask.refit && assessment.rows > estimate.selection_rows {
+            true => "After the selection the model was fitted again, to all",
+            false => "The model was fitted to",
+        };
         sentences.push(match (ask.refit, assessment.test_rows) {
             (_, 0) => format!(
-                "The model was fitted to all {rows} rows; validation errors are of rows that the fits had not seen."
+                "{again} {rows}; validation errors are of rows that the fits had not seen."
             ),
             (true, _) => format!(
-                "The model was fitted to all {rows} rows; validation errors are of rows that the fits had not seen, test errors of the same selection without the {tested} test rows."
+                "{again} {rows}; validation errors are of rows that the fits had not seen, test errors of the same selection without the {tested}."
             ),
-            (false, _) => format!(
-                "The model was fitted to {rows} rows and has not seen the {tested} test rows."
-            ),
+            (false, _) => format!("{again} {rows} and has not seen the {tested}."),
         });
         if assessment.clip {
             sentences.push("Predictions are held to the range of the targets seen.".to_string());
@@ -242,27 +272,22 @@ fn to_json(
     ask: &Ask,
     estimate: &Estimate,
 ) -> Value {
-    let finite = |v: f64| v.is_finite().then_some(v);
-    let entry = |e: &Entry| {
-        let n = &e.network;
-        json!({
-            "method": e.method.map_or("linear", Method::key), "arch": "ffn", "q": n.q(), "r": n.r(), "t": n.tying().iterations(),
-            "activation": n.activation(), "form": n.form().to_string(), "count": n.count(),
-            "validation": e.validation, "validation_se": e.validation_se, "test": finite(e.test),
-            "penalty_factor": e.factor, "starts": e.starts,
-        })
-    };
+    let fitted = estimate.entries.iter().map(json::entry);
+    let absent = estimate.absent.iter().map(
+        |(method, absence)| json!({"method": method.key(), "arch": "ffn", "state": why(*absence)}),
+    );
+    let noise = a.learn.noise();
     let best = &estimate.entries[0];
     let task = prepared.preprocessing().task();
     json!({
         "data": source.name(), "task": task, "budget": a.budget, "seed": a.seed,
         "selection": {"by": estimate.selected_by, "rows": estimate.selection_rows}, "test_rows": estimate.test_rows,
-        "inputs": prepared.inputs(), "metric": source.metric(), "error": metric(task), "notes": notes,
-        "selected": best.method.map_or("linear", Method::key), "arch": "ffn",
-        "methods": estimate.entries.iter().map(entry).collect::<Vec<_>>(),
-        "constant": {"validation": estimate.constant.0, "test": finite(estimate.constant.1)},
-        "no_cap": estimate.no_cap.map(|(name, validation, test)| json!({"by": name, "validation": finite(validation), "test": finite(test)})),
-        "validation": best.validation, "test": finite(best.test),
+        "inputs": prepared.inputs(), "metric": source.metric(noise), "error": source.error_name(noise), "notes": notes,
+        "selected": json::method(best.method), "arch": "ffn",
+        "methods": fitted.chain(absent).collect::<Vec<_>>(),
+        "constant": {"validation": estimate.constant.0, "test": json::finite(estimate.constant.1)},
+        "no_cap": estimate.no_cap.map(|(name, validation, test)| json!({"by": name, "validation": json::finite(validation), "test": json::finite(test)})),
+        "validation": best.validation, "test": json::finite(best.test.error),
         "conclusions": sentences(ask, estimate),
         "assessment": estimate.model.assessment,
         "model": a.output.as_ref().map(|p| p.display().to_string()),

@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = count)]
     points: Option<usize>,
     /// Seed of simulations without a seed of their own, and of random points.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = crate::data::seed)]
     seed: u64,
 }
 

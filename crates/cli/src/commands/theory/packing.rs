@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "K", default_value_t = 2, value_parser = members)]
     members: usize,
     /// Seed of the functions that are drawn and of the points they are looked at.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = crate::data::seed)]
     seed: u64,
 }
 

@@ -3,7 +3,7 @@
 use super::{Built, CONSTRUCTED, Construction, ConstructionArguments, as_usage, say, transformer};
 use crate::exit::Exit;
 use crate::{Global, output};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use loopfit_data::Preprocessing;
 use loopfit_engine::{FittedModel, Provenance};
 use loopfit_likelihood::{Gaussian, Likelihood};
@@ -26,13 +26,13 @@ pub(crate) struct Arguments {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// State dimension q of the file, padded with zeros; the construction's by default.
-    #[arg(long = "q", value_name = "Q", requires = "output")]
+    #[arg(long = "q", value_name = "Q", requires = "output", value_parser = crate::data::natural)]
     state: Option<usize>,
     /// Hidden width r of the file, padded with zeros; the construction's by default.
-    #[arg(long = "r", value_name = "R", requires = "output")]
+    #[arg(long = "r", value_name = "R", requires = "output", value_parser = crate::data::natural)]
     width: Option<usize>,
     /// Iterations of the file; the finishing time by default.
-    #[arg(long, value_name = "T", requires = "output")]
+    #[arg(long, value_name = "T", requires = "output", value_parser = crate::data::natural)]
     iterations: Option<usize>,
 }
 
@@ -178,7 +178,5 @@ pub(super) fn save(construction: &Construction, parameters: Parameters, path: &P
         assessment: None,
         parameters,
     };
-    model
-        .save(path)
-        .with_context(|| format!("cannot write {}", path.display()))
+    Ok(model.save(path)?)
 }

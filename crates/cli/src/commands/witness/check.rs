@@ -23,10 +23,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     construction: ConstructionArguments,
     /// Random inputs, beside corners, faces and strips.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = crate::data::natural)]
     points: usize,
     /// Seed of the random inputs.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = crate::data::seed)]
     seed: u64,
 }
 

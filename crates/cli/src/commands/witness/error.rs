@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = points)]
     points: usize,
     /// Seed of the points.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = crate::data::seed)]
     seed: u64,
     /// How bits are read, which matters on the strips alone.
     #[arg(long, value_name = "READER", default_value = "paper")]

@@ -70,15 +70,15 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let whole = |value: usize| number::integer(value as u64);
     output::print(&format!(
         "Finest {name} witness within T = {} iterations and hidden width r = {} (Lemma B.1, with the exact times and widths of the construction)\n\
-         m = {}, K = {} cells along each axis, u = {}: {} groups of {} records\n\
+         m = {}, K = {} cells along each axis, u = {}: {} of {}\n\
          finishes after {} iterations with {} hidden units; off the strips the error is at most {}\n",
         whole(a.iterations),
         whole(a.width),
         resolution.m,
         whole(resolution.cells_per_axis()),
         plan.u,
-        whole(1 << (resolution.d * plan.u)),
-        whole(1 << (resolution.d * (resolution.m - plan.u))),
+        number::count(1 << (resolution.d * plan.u), "group"),
+        number::count(1 << (resolution.d * (resolution.m - plan.u)), "record"),
         whole(plan.finishing_time),
         whole(plan.width),
         number::value(bound, 4, number::Exponent::Own)

@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BITS", default_value_t = 3, value_parser = input_bits)]
     input_bits: usize,
     /// Seed of cells and inputs.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = crate::data::seed)]
     seed: u64,
     /// Draw the table into an SVG file.
     #[arg(long, value_name = "FILE")]

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "instruction")]
     each: Each,
     /// The first iteration that is shown, counted from 1.
-    #[arg(long, value_name = "T", default_value_t = 1)]
+    #[arg(long, value_name = "T", default_value_t = 1, value_parser = crate::data::natural)]
     from: usize,
     /// The last iteration that is shown; by default the finishing time.
     #[arg(long, value_name = "T", value_parser = count)]

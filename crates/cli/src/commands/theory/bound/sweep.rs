@@ -6,6 +6,7 @@ use super::{Arguments, iterations, terms_json};
 use crate::commands::theory::{
     Sheet, as_usage, constants_json, insert_log, log_digits, problem_json, whole,
 };
+use crate::data::between;
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
@@ -29,7 +30,7 @@ pub(super) struct SweepArguments {
     #[arg(long, value_name = "X", value_parser = whole, requires = "over")]
     to: Option<u64>,
     /// How many rows, at equal ratios.
-    #[arg(long, value_name = "K", default_value_t = 21, requires = "over", value_parser = clap::value_parser!(u16).range(2..=1000))]
+    #[arg(long, value_name = "K", default_value_t = 21, requires = "over", value_parser = points)]
     points: u16,
     /// Which form of the bound.
     #[arg(long, default_value = "general", requires = "over")]
@@ -93,6 +94,11 @@ impl SweepArguments {
 }
 
 /// The axis of a table.
+/// Parses a number of rows.
+fn points(text: &str) -> Result<u16, String> {
+    between(text, 2, 1000).map(|points| points as u16)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Over {
     /// The sample size.

@@ -1,0 +1,200 @@
+//! What `fit` says of rows, columns and errors, beside the model.
+
+mod common;
+use common::{Place, classes_csv, regression_csv};
+use serde_json::Value;
+
+/// A table with missing cells in a column of numbers and in one of categories.
+fn with_holes(rows: usize) -> String {
+    let csv = regression_csv(rows);
+    let cells = csv.lines().enumerate().map(|(i, line)| {
+        let mut cells: Vec<&str> = line.split(',').collect();
+        if i > 0 && i % 20 == 0 {
+            cells[1] = "";
+        }
+        if i > 0 && i % 30 == 0 {
+            cells[2] = "";
+        }
+        cells.join(",") + "\n"
+    });
+    cells.collect()
+}
+
+fn said_and_printed(place: &Place, command: &str) -> (String, String) {
+    let output = place.run(command);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{command}: {said}");
+    (said, String::from_utf8(output.stdout).unwrap())
+}
+
+/// Of 240 rows a fifth is for the test and a quarter of the others for validation; every twentieth lacks `b`, every thirtieth
+/// its kind.
+#[test]
+fn rows_categories_and_missing_cells_are_said() {
+    let place = Place::new();
+    place.write("data.csv", with_holes(240));
+    for (way, rows) in [
+        (
+            "--updates 320",
+            "rows: 144 for training, 48 for validation and 48 for the test",
+        ),
+        ("--effort quick --method single", "48 for the test"),
+    ] {
+        let (said, _) = said_and_printed(
+            &place,
+            &format!("fit data.csv --target y --budget 40 {way}"),
+        );
+        for words in [
+            rows,
+            "categories: `kind` (blue, green, red)",
+            "missing cells: 12 of `b` count as its median 0.",
+            "8 of `kind` count as no category",
+        ] {
+            assert!(said.contains(words), "{way}: {words}: {said}");
+        }
+        assert!(!said.contains("numbers than rows"), "{said}");
+    }
+}
+
+#[test]
+fn more_numbers_than_rows_are_said() {
+    let place = Place::new();
+    place.write("few.csv", regression_csv(20));
+    for way in ["--updates 320", "--effort quick --method single"] {
+        let (said, _) = said_and_printed(
+            &place,
+            &format!("fit few.csv --target y --budget 128 {way}"),
+        );
+        assert!(said.contains("a cap of 128 numbers meets 1"), "{said}");
+        assert!(said.contains("more numbers than rows"), "{said}");
+    }
+}
+
+/// R² of numbers, the accuracy of classes, on test rows; and how good the optimum is for those alone who ask.
+#[test]
+fn shares_stand_beside_the_errors() {
+    let place = Place::new();
+    place
+        .write("data.csv", regression_csv(120))
+        .write("classes.csv", classes_csv(120));
+    for way in ["--updates 1e3", "--effort quick --method single"] {
+        let (_, numbers) = said_and_printed(
+            &place,
+            &format!("fit data.csv --target y --budget 40 {way}"),
+        );
+        assert!(numbers.contains("test R²"), "{numbers}");
+        let (_, classes) = said_and_printed(
+            &place,
+            &format!("fit classes.csv --target label --budget 40 {way}"),
+        );
+        assert!(classes.contains("test accuracy"), "{classes}");
+        for text in [&numbers, &classes] {
+            assert!(
+                !text.contains("Fisher") && !text.contains("parameters"),
+                "{text}"
+            );
+        }
+    }
+    let all =
+        "fit data.csv --target y --budget 40 --effort quick --method single --test-fraction 0";
+    let (_, text) = said_and_printed(&place, all);
+    assert!(text.contains("validation R²"), "{text}");
+    let verbose = "fit data.csv --target y --budget 40 --updates 1e3 --verbose";
+    let (_, text) = said_and_printed(&place, verbose);
+    assert!(
+        text.contains("Optimum: training MSE") && text.contains("Fisher"),
+        "{text}"
+    );
+    let (_, text) = said_and_printed(
+        &place,
+        "fit sim:bumps --train 64 --valid 32 --budget 40 --updates 320",
+    );
+    assert!(text.contains("R² against f0"), "{text}");
+}
+
+/// The last fit is said where there is one: to 96 + 24 rows of the search, to all 120 of an estimate.
+#[test]
+fn a_last_fit_is_said() {
+    let place = Place::new();
+    place.write("data.csv", regression_csv(120));
+    let fit = "fit data.csv --target y --budget 40";
+    let (_, text) = said_and_printed(&place, &format!("{fit} --updates 320 --refit"));
+    let again = "After the selection the model was fitted again";
+    assert!(
+        text.contains(&format!(
+            "{again}, to training and validation rows together (96 rows)"
+        )),
+        "{text}"
+    );
+    let (_, text) = said_and_printed(&place, &format!("{fit} --updates 320"));
+    assert!(!text.contains("fitted again"), "{text}");
+    let quick = format!("{fit} --effort quick --method single");
+    let (_, text) = said_and_printed(&place, &quick);
+    assert!(
+        text.contains(&format!("{again}, to all 120 rows")),
+        "{text}"
+    );
+    let (_, text) = said_and_printed(&place, &format!("{quick} --no-refit"));
+    assert!(
+        text.contains("was fitted to 96 rows and has not seen the 24 test rows"),
+        "{text}"
+    );
+}
+
+fn number(v: &Value) -> f64 {
+    v.as_f64().unwrap_or_else(|| panic!("{v} is not a number"))
+}
+
+/// Fits with Laplace noise make absolute errors small: these lead, and order the methods.
+#[test]
+fn laplace_noise_is_judged_by_absolute_errors() {
+    let place = Place::new();
+    place.write("data.csv", regression_csv(120));
+    let fit = "fit data.csv --target y --budget 40 --likelihood laplace -o m.safetensors";
+    for way in ["--updates 1e3", "--effort quick"] {
+        let v = place.json(&format!("{fit} {way}"));
+        assert_eq!(
+            (&v["metric"], &v["error"]),
+            (&"test MAE".into(), &"MAE".into())
+        );
+        let best = &v["methods"][0];
+        let also = &best["also"];
+        assert!(
+            number(&also["MSE"]) >= number(&best["test"]).powi(2),
+            "{best}"
+        );
+        assert!(also["R2"].is_f64() && also["NLL"].is_f64(), "{also}");
+        let score = place.json("score m.safetensors data.csv");
+        assert_eq!(score["metric"], "MAE");
+        assert!(score["also"]["MSE"].is_f64() && score["also"]["NLL"].is_f64());
+        let (_, shown) = said_and_printed(&place, "show m.safetensors");
+        assert!(shown.contains("MAE"), "{shown}");
+    }
+    let searched = place.json(&format!("{fit} --updates 1e3"));
+    let validations = searched["methods"].as_array().unwrap().iter();
+    let validations: Vec<f64> = validations.map(|m| number(&m["validation"])).collect();
+    assert!(validations.is_sorted(), "{validations:?}");
+    for way in ["--updates 320", "--effort quick --method single"] {
+        let v = place.json(&format!(
+            "compare data.csv --target y --budget 40 --likelihood laplace --seeds 2 {way}"
+        ));
+        assert_eq!(v["metric"], "test MAE");
+    }
+}
+
+/// A column that has another part already is not what was meant.
+#[test]
+fn columns_in_use_are_not_suggested() {
+    let place = Place::new();
+    place.write("data.csv", regression_csv(60));
+    place.all_refused(&[(
+        "fit data.csv --target y --ignore Y --budget 40",
+        3,
+        &["no column `Y`;"],
+    )]);
+    place.all_refused(&[(
+        "fit data.csv --target Y --budget 40",
+        3,
+        &["did you mean `y`?"],
+    )]);
+}

@@ -1,0 +1,53 @@
+//! What people call the error of a likelihood, and what an average loss is in its units.
+
+use loopfit_data::Preprocessing;
+use loopfit_likelihood::{Likelihood, ScalarLikelihood};
+
+/// The error that a likelihood's fits make small, and that they are judged by.
+pub fn error_name(likelihood: Likelihood) -> &'static str {
+    match likelihood {
+        Likelihood::Gaussian(_) => "MSE",
+        Likelihood::Laplace(_) => "MAE",
+        Likelihood::Bernoulli(_) | Likelihood::Multiclass(_) => "log loss",
+        Likelihood::Energy(_) => "NLL",
+    }
+}
+
+/// The error, in the units of the data, of an average negative log-likelihood in model units: without the constant that a
+/// perfect prediction of a response still has.
+///
+/// # Formula
+/// With `c` the loss of a perfect prediction and `u` the standard deviation of the target: `2 sigma^2 u^2 (loss - c)` (Gaussian),
+/// `tau u (loss - c)` (Laplace), `loss` (classes), `loss + log v` with the volume `v` of the columns' box (density).
+pub fn error_of_loss(likelihood: Likelihood, preprocessing: &Preprocessing, loss: f64) -> f64 {
+    let unit = preprocessing.to_original(1.0) - preprocessing.to_original(0.0);
+    match likelihood {
+        Likelihood::Gaussian(g) => {
+            2.0 * g.sigma() * g.sigma() * unit * unit * (loss - g.nll(0.0, 0.0))
+        }
+        Likelihood::Laplace(l) => l.tau() * unit * (loss - l.nll(0.0, 0.0)),
+        Likelihood::Bernoulli(_) | Likelihood::Multiclass(_) => loss,
+        Likelihood::Energy(_) => loss + preprocessing.log_volume(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopfit_likelihood::{Gaussian, Laplace};
+
+    /// Residuals of 0.5 and 1.5: squares 0.25 and 2.25, absolute values 0.5 and 1.5, whatever the scales of the noise.
+    #[test]
+    fn losses_become_the_errors_that_they_stand_for() {
+        let same = Preprocessing::unchanged(1);
+        for scale in [0.3, 1.0, 2.0] {
+            let gaussian = Likelihood::Gaussian(Gaussian::new(scale).unwrap());
+            let laplace = Likelihood::Laplace(Laplace::new(scale).unwrap());
+            for (likelihood, error) in [(gaussian, 1.25), (laplace, 1.0)] {
+                let loss = likelihood.average_nll(&[0.5, 1.5], &[0.0, 0.0]).unwrap();
+                let found = error_of_loss(likelihood, &same, loss);
+                assert!((found - error).abs() < 1e-12, "{likelihood:?}: {found}");
+            }
+        }
+    }
+}
