@@ -130,3 +130,6 @@ fn main() -> std::process::ExitCode {
     };
     result.unwrap_or_else(|error| Exit::of_error(&error)).into()
 }
+
+#[cfg(test)]
+mod tests;

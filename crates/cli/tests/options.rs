@@ -1,61 +1,7 @@
-//! Every option of every command, as the help lists them: values that are wrong meet a sentence of their own.
+//! What values of options may look like.
 
 mod common;
-use common::{Place, commands};
-
-/// What a command says of an option with a value.
-fn said(place: &Place, command: &str, option: &str, value: &str) -> String {
-    let output = place.run(&format!("{command} {option} {value}"));
-    String::from_utf8(output.stderr).unwrap()
-}
-
-/// A negative number is a wrong value, not an unknown option; and whole numbers may be written as 1e1.
-#[test]
-fn values_reach_their_options() {
-    let place = Place::new();
-    let all = commands(&place);
-    assert!(all.len() > 20, "{all:?}");
-    let mut wrong = Vec::new();
-    for (command, options) in &all {
-        for option in options {
-            for (value, complaint) in [
-                ("-1", "unexpected argument"),
-                ("-0.5", "unexpected argument"),
-                ("1e1", "invalid digit"),
-            ] {
-                let said = said(&place, command, option, value);
-                if said.contains(complaint) {
-                    wrong.push(format!("{command} {option} {value}: {said}"));
-                }
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// Lists and times begin with a hyphen too.
-#[test]
-fn lists_and_times_reach_their_options() {
-    let place = Place::new();
-    for (command, option, value) in [
-        ("curve d.csv", "--caps", "-8,16"),
-        ("fit d.csv", "--iterations", "-2,4"),
-        ("fit d.csv", "--time", "-5s"),
-        ("fit d.csv", "--effort", "-100"),
-        ("compare d.csv", "--shape", "-3"),
-        ("fit d.csv", "--test-fraction", "-0.2"),
-    ] {
-        let said = said(&place, command, option, value);
-        let expected = format!(
-            "invalid value '{}' for '{option}",
-            value.split(',').next().unwrap()
-        );
-        assert!(
-            said.contains(&expected),
-            "{command} {option} {value}: {said}"
-        );
-    }
-}
+use common::Place;
 
 /// Counts in the notation of floats, up to where they are whole.
 #[test]

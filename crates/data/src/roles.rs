@@ -167,7 +167,9 @@ fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a String>) -> Option<&'
     let lower = name.to_lowercase();
     let changes = |other: &str| edit_distance(&lower, &other.to_lowercase());
     let near = names.min_by_key(|other| changes(other))?;
-    (changes(near) <= name.chars().count().div_ceil(3)).then_some(near)
+    let (letters, changed) = (name.chars().count(), changes(near));
+    // Something must be left of the name.
+    (changed <= letters.div_ceil(3) && changed < letters).then_some(near)
 }
 
 /// Levenshtein's distance, one row of the table at a time.
@@ -219,6 +221,16 @@ mod tests {
         assert_eq!(
             error(Some("risk"), None, &["rsik"]),
             "`t.csv` has no column `rsik`; its columns are id, age, dose, risk"
+        );
+        assert_eq!(
+            error(Some("Age"), None, &["y", "z"]),
+            "`t.csv` has no column `Age` (did you mean `age`?); its columns are id, age, dose, risk"
+        );
+        let one = Table::from_reader("t.csv", &b"x,y\n1,2\n"[..], &ReadOptions::default());
+        let error_of_one = Roles::new(&one.unwrap(), Some("z"), None, &[]);
+        assert_eq!(
+            error_of_one.unwrap_err().to_string(),
+            "`t.csv` has no column `z`; its columns are x, y"
         );
         assert_eq!(
             error(Some("y"), None, &[]),

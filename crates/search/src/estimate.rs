@@ -1,6 +1,7 @@
 //! The model that a table supports: selection by cross-validation, an honest test score, and a last fit to all rows.
 
 mod beside;
+mod found;
 mod part;
 
 use crate::SearchError;
@@ -8,7 +9,7 @@ use crate::judge::{Judge, Judgement};
 use crate::replication::{Noise, Source, TableSource, bounds, likelihood};
 use loopfit_data::{Preprocessing, Task};
 use loopfit_engine::{Assessment, Control, Engine, FittedModel, Provenance, error_name};
-use loopfit_estimate::{Choice, Chosen, Problem, Request, Selection, Watch, finish, paired};
+use loopfit_estimate::{Choice, Chosen, Problem, Request, Selection, Watch, finish};
 use loopfit_likelihood::Likelihood;
 use loopfit_model::{Activation, Bounds, Method, Network, Reduced};
 use loopfit_numerics::stream::Stream;
@@ -16,6 +17,7 @@ use loopfit_numerics::sum::mean;
 use part::{Part, thinned};
 use std::sync::Arc;
 
+pub use found::{Absence, Beside, Entry, Estimate};
 pub use loopfit_estimate::LOOP_ITERATIONS;
 
 /// Work of each method at the efforts that have a name, in units of a tenth of a nanosecond of one core.
@@ -60,80 +62,6 @@ pub struct Ask {
     pub refit: bool,
     /// Seed of splits and starts.
     pub seed: u64,
-}
-
-/// A model of one kind beside the others.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    /// The method; none of the linear model.
-    pub method: Option<Method>,
-    /// What was selected.
-    pub network: Network,
-    /// Factor on the penalties that the evidence gives.
-    pub factor: f64,
-    /// Starts of each fit.
-    pub starts: usize,
-    /// Estimated error on new rows, allowing for the selection.
-    pub validation: f64,
-    /// Its standard error over rows.
-    pub validation_se: f64,
-    /// What the test samples say of what the same selection gives without them; nothing without test samples.
-    pub test: Judgement,
-    /// R2 or accuracy of held-out rows.
-    pub held: (&'static str, f64),
-    /// Loss of each held-out row, in the same order for all entries.
-    losses: Vec<f64>,
-}
-
-impl Entry {
-    /// By how many of its standard errors the mean held-out loss is below that of another entry.
-    pub fn better_than(&self, other: &Self) -> f64 {
-        paired(&self.losses, &other.losses)
-    }
-}
-
-/// Why a method has no model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absence {
-    /// The work was stopped before one was judged.
-    NotReached,
-    /// The cap holds none.
-    DoesNotFit,
-}
-
-/// What was found.
-#[derive(Clone, Debug)]
-pub struct Estimate {
-    /// The models, the best first by cross-validation.
-    pub entries: Vec<Entry>,
-    /// The methods that were asked for and have none.
-    pub absent: Vec<(Method, Absence)>,
-    /// The delivered model.
-    pub model: FittedModel,
-    /// Constant prediction: its error by cross-validation and on the test samples.
-    pub constant: (f64, f64),
-    /// What is reached without a cap: the name of the method, its error by cross-validation and on the test rows of a table. It says what
-    /// the cap costs, and is not delivered.
-    pub no_cap: Option<(&'static str, f64, f64)>,
-    /// Rows that the selection saw.
-    pub selection_rows: usize,
-    /// Test samples.
-    pub test_rows: usize,
-    /// How the selection was made.
-    pub selected_by: String,
-    /// What a person should know about rows and columns.
-    pub notes: Vec<String>,
-    /// Whether nothing asked to stop before the end.
-    pub complete: bool,
-}
-
-/// Errors by cross-validation of what stands beside the models of a cap.
-#[derive(Clone, Copy, Debug)]
-pub struct Beside {
-    /// Of the best constant.
-    pub constant: f64,
-    /// Of what is reached without a cap, and by which method.
-    pub no_cap: Option<(&'static str, f64)>,
 }
 
 /// Samples with folds and a judge.

@@ -378,10 +378,14 @@ pub fn fit(
     if found.iter().all(|(_, found, _)| found.updates == 0) {
         return Err(SearchError::Interrupted);
     }
+    // Those that were not reached come last, in their usual order.
+    let loss = |found: &Found| match found.updates {
+        0 => f64::INFINITY,
+        _ => found.outcome.validation,
+    };
     found.sort_by(|(_, a, _), (_, b, _)| {
-        let not_reached = |found: &Found| found.updates == 0;
-        let by_loss = a.outcome.validation.total_cmp(&b.outcome.validation);
-        not_reached(a).cmp(&not_reached(b)).then(by_loss)
+        let by_turn = (a.updates == 0).cmp(&(b.updates == 0));
+        by_turn.then(loss(a).total_cmp(&loss(b)))
     });
     let problem = &replication.problem;
     let first = found.first().and_then(|(_, _, refitted)| refitted.as_ref());

@@ -183,7 +183,7 @@ impl Fits for (&Engine, &Control) {
         let specs: Vec<FitSpec> = entries.into_iter().map(|entry| entry.spec).collect();
         let control = self.1;
         Ok(self.0.run(&specs, control, |_, outcome| {
-            control.saw(outcome.validation)
+            control.saw(outcome.validation);
         })?)
     }
 

@@ -98,26 +98,18 @@ pub(crate) fn paired<'a>(comparison: &'a Value, first: &str, second: &str) -> Op
         .find(|p| p["first"] == first && p["second"] == second)
 }
 
-/// Every command that does something, such as `theory rate`, and its options that take a value.
-pub(crate) fn commands(place: &Place) -> Vec<(String, Vec<String>)> {
+/// Every command that does something, such as `theory rate`.
+pub(crate) fn commands(place: &Place) -> Vec<String> {
     let mut waiting = vec![String::new()];
     let mut found = Vec::new();
     while let Some(command) = waiting.pop() {
         let help = place.ok(format!("{command} -h").trim());
-        let section = |title: &'static str| {
-            let lines = help.lines().skip_while(move |l| *l != title).skip(1);
-            lines.take_while(|l| !l.is_empty())
-        };
-        let indented = |l: &&str| l.starts_with("  ") && !l.starts_with("   ");
-        let names = section("Commands:").filter(indented);
-        let names: Vec<&str> = names.filter_map(|l| l.split_whitespace().next()).collect();
+        let lines = help.lines().skip_while(|l| *l != "Commands:").skip(1);
+        let lines = lines.take_while(|l| !l.is_empty());
+        let named = lines.filter(|l| l.starts_with("  ") && !l.starts_with("   "));
+        let names: Vec<&str> = named.filter_map(|l| l.split_whitespace().next()).collect();
         if names.is_empty() {
-            let options = section("Options:").filter_map(|l| {
-                let mut words = l.split_whitespace().skip_while(|w| !w.starts_with("--"));
-                let name = words.next()?;
-                words.next()?.starts_with('<').then(|| name.to_string())
-            });
-            found.push((command.clone(), options.collect()));
+            found.push(command.clone());
         }
         let inner = names.into_iter().filter(|name| *name != "help");
         waiting.extend(inner.map(|name| format!("{command} {name}").trim().to_string()));

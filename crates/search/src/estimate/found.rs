@@ -1,0 +1,80 @@
+//! What a selection finds.
+
+use crate::judge::Judgement;
+use loopfit_engine::FittedModel;
+use loopfit_estimate::paired;
+use loopfit_model::{Method, Network};
+
+/// A model of one kind beside the others.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The method; none of the linear model.
+    pub method: Option<Method>,
+    /// What was selected.
+    pub network: Network,
+    /// Factor on the penalties that the evidence gives.
+    pub factor: f64,
+    /// Starts of each fit.
+    pub starts: usize,
+    /// Estimated error on new rows, allowing for the selection.
+    pub validation: f64,
+    /// Its standard error over rows.
+    pub validation_se: f64,
+    /// What the test samples say of what the same selection gives without them; nothing without test samples.
+    pub test: Judgement,
+    /// R2 or accuracy of held-out rows.
+    pub held: (&'static str, f64),
+    /// Loss of each held-out row, in the same order for all entries.
+    pub(super) losses: Vec<f64>,
+}
+
+impl Entry {
+    /// By how many of its standard errors the mean held-out loss is below that of another entry.
+    pub fn better_than(&self, other: &Self) -> f64 {
+        paired(&self.losses, &other.losses)
+    }
+}
+
+/// Why a method has no model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// The work was stopped before one was judged.
+    NotReached,
+    /// The cap holds none.
+    DoesNotFit,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// The models, the best first by cross-validation.
+    pub entries: Vec<Entry>,
+    /// The methods that were asked for and have none.
+    pub absent: Vec<(Method, Absence)>,
+    /// The delivered model.
+    pub model: FittedModel,
+    /// Constant prediction: its error by cross-validation and on the test samples.
+    pub constant: (f64, f64),
+    /// What is reached without a cap: the name of the method, its error by cross-validation and on the test rows of a table. It says what
+    /// the cap costs, and is not delivered.
+    pub no_cap: Option<(&'static str, f64, f64)>,
+    /// Rows that the selection saw.
+    pub selection_rows: usize,
+    /// Test samples.
+    pub test_rows: usize,
+    /// How the selection was made.
+    pub selected_by: String,
+    /// What a person should know about rows and columns.
+    pub notes: Vec<String>,
+    /// Whether nothing asked to stop before the end.
+    pub complete: bool,
+}
+
+/// Errors by cross-validation of what stands beside the models of a cap.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside {
+    /// Of the best constant.
+    pub constant: f64,
+    /// Of what is reached without a cap, and by which method.
+    pub no_cap: Option<(&'static str, f64)>,
+}
