@@ -13,7 +13,7 @@ use loopfit_report::number;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RowsArguments {
     /// Seed of a simulation: its function and its rows; 0 by default.
-    #[arg(long)]
+    #[arg(long, value_parser = crate::data::seed)]
     seed: Option<u64>,
     /// The first line holds values: the columns are the model's inputs in the order that `loopfit show` lists, and may be
     /// followed by the target.

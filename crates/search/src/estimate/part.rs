@@ -72,10 +72,8 @@ impl Part {
 
     /// The R2 of held-out rows, of classes the share that is right.
     pub(super) fn held_score(&self, task: Task, choice: &Choice) -> (&'static str, f64) {
-        let y: Vec<f64> = self
-            .held()
-            .map(|row| f64::from(self.samples.y()[row]))
-            .collect();
+        let response = |row: &usize| f64::from(self.samples.y()[*row]);
+        let y: Vec<f64> = choice.held.iter().map(response).collect();
         let outputs = choice
             .outputs
             .chunks((choice.outputs.len() / y.len().max(1)).max(1));
@@ -123,15 +121,10 @@ impl Part {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), y| {
                 (a.min(f64::from(*y)), b.max(f64::from(*y)))
             });
-        let change = choice
-            .held
-            .iter()
-            .copied()
-            .zip(&choice.outputs)
-            .map(|(row, f)| {
-                let y = f64::from(y[row]);
-                (f.clamp(low, high) - y).abs() - (f - y).abs()
-            });
+        let change = choice.held.iter().zip(&choice.outputs).map(|(row, f)| {
+            let y = f64::from(y[*row]);
+            (f.clamp(low, high) - y).abs() - (f - y).abs()
+        });
         change.sum::<f64>() <= 0.0
     }
 }

@@ -3,7 +3,7 @@
 use super::{Built, CONSTRUCTED, Construction, ConstructionArguments, as_usage, say, transformer};
 use crate::exit::Exit;
 use crate::{Global, output};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use loopfit_data::Preprocessing;
 use loopfit_engine::{FittedModel, Provenance};
 use loopfit_likelihood::{Gaussian, Likelihood};
