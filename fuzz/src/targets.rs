@@ -26,8 +26,6 @@ pub(crate) struct Target {
     pub(crate) seeds: fn() -> Vec<Vec<u8>>,
     /// Reads an input and uses what it holds; whether that was an input at all.
     pub(crate) read: fn(&[u8]) -> bool,
-    /// How many cases the tests run.
-    pub(crate) cases_in_tests: u64,
 }
 
 /// All of them.
@@ -36,31 +34,26 @@ pub(crate) const TARGETS: &[Target] = &[
         name: "csv",
         seeds: tables,
         read: read_table,
-        cases_in_tests: 2000,
     },
     Target {
         name: "protocol",
         seeds: protocols,
         read: read_protocol,
-        cases_in_tests: 300,
     },
     Target {
         name: "model",
         seeds: models,
         read: read_model,
-        cases_in_tests: 1000,
     },
     Target {
         name: "expression",
         seeds: expressions,
         read: read_expression,
-        cases_in_tests: 3000,
     },
     Target {
         name: "store",
         seeds: stores,
         read: read_store,
-        cases_in_tests: 60,
     },
 ];
 

@@ -274,8 +274,9 @@ proptest! {
                     prop_assert_eq!(own[*i].to_bits(), full.to_bits());
                 }
             }
+            let t = network.tying().iterations();
             let [own, full] = [&parameters, &paper]
-                .map(|p| Predictor::new(p, Bounds::default()).every_iteration(samples.x()));
+                .map(|p| Predictor::new(p, Bounds::default()).every_iteration(samples.x(), 0..t));
             prop_assert_eq!(own, full);
         }
     }
@@ -306,8 +307,11 @@ proptest! {
             let stream = Stream::new(seed).child("x");
             let rows: Vec<f32> = (0..n * d).map(|i| stream.normal(i as u64) as f32).collect();
             let bounds = Bounds { output: 1e6, ..Bounds::default() };
-            let steps = Predictor::new(&parameters, bounds).every_iteration(&rows);
+            let predictor = Predictor::new(&parameters, bounds);
+            let steps = predictor.every_iteration(&rows, 0..tying.iterations());
             prop_assert_eq!(steps.len(), tying.iterations());
+            let middle = steps.len() / 2;
+            prop_assert_eq!(&predictor.every_iteration(&rows, middle..steps.len())[..], &steps[middle..]);
             for (i, step) in steps.iter().enumerate() {
                 let shorter = parameters.after(i + 1).unwrap();
                 prop_assert_eq!(&step.outputs, &Predictor::new(&shorter, bounds).predict(&rows));
