@@ -120,7 +120,7 @@ fn rung_costs(engine: &Engine, search: &Search) -> Result<Vec<RungCost>, SearchE
 
 /// Seconds of one update on one thread, validations included: the difference of two runs, so that what a fit does once does
 /// not count for every update.
-pub fn seconds_per_update(engine: &Engine, spec: &FitSpec) -> Result<f64, SearchError> {
+fn seconds_per_update(engine: &Engine, spec: &FitSpec) -> Result<f64, SearchError> {
     let time = |updates: usize, runs: usize| -> Result<f64, SearchError> {
         let mut spec = spec.clone();
         let Some(stage) = spec.stages.first_mut() else {

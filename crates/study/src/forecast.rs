@@ -7,8 +7,13 @@ use crate::run::{self, Prepared};
 use crate::task::{Phase, Task};
 use crate::trial::Trial;
 use crate::{continuation, searched, shortlist};
-use loopfit_engine::{Engine, FitSpec, flops_per_update};
-use loopfit_search::cost;
+use loopfit_engine::{Control, Engine, FitSpec, flops_per_update};
+
+/// Updates of a fit that is timed, if fewer were fast.
+const TIMED: usize = 200;
+/// Fewer updates, which are enough if they took so many seconds.
+const FEW: usize = 10;
+const LONG: f64 = 0.02;
 
 /// A fit that stands for others of its network and samples, and the updates of all of them.
 pub(crate) struct Sample {
@@ -24,6 +29,22 @@ impl Sample {
         spec.stages.truncate(1);
         let updates = (jobs.len() * updates) as f64;
         Some(Self { spec, updates })
+    }
+
+    /// Processor time of one update.
+    fn seconds_per_update(&self, engine: &Engine, trial: &Trial<'_>) -> Result<f64, StudyError> {
+        let time = |updates: usize| -> Result<f64, StudyError> {
+            let mut spec = self.spec.clone();
+            spec.stages.iter_mut().for_each(|s| s.updates = updates);
+            let ran = engine.run(&[spec], &Control::default(), |_, _| {});
+            let ran = ran.map_err(|e| trial.wrong(e.into()))?;
+            Ok(ran.iter().map(|outcome| outcome.seconds).sum())
+        };
+        let few = time(FEW)?;
+        if few > LONG {
+            return Ok(few / FEW as f64);
+        }
+        Ok(time(TIMED)? / TIMED as f64)
     }
 
     /// With so many times the updates.
@@ -81,8 +102,7 @@ impl Prepared<'_> {
             let Some(first) = samples.first() else {
                 continue;
             };
-            let timed =
-                cost::seconds_per_update(engine, &first.spec).map_err(|e| trial.wrong(e))?;
+            let timed = first.seconds_per_update(engine, &trial)?;
             let work = samples
                 .iter()
                 .map(|s| flops_per_update(&s.spec) * s.updates);

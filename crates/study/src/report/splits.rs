@@ -69,10 +69,14 @@ pub(super) fn against(results: &Results, other: &Results) -> Vec<Block> {
     if results.study.search.is_none() || other.study.search.is_some() {
         return Vec::new();
     }
+    let theirs = match other.study.published {
+        Some(_) => "paper's protocol",
+        None => &other.name,
+    };
     let mut table = Table::new([
         ("", Align::Left),
         ("method", Align::Left),
-        ("paper's protocol", Align::Right),
+        (theirs, Align::Right),
         ("here", Align::Right),
         ("change", Align::Right),
         ("paired difference (SE)", Align::Right),
