@@ -9,12 +9,6 @@ use crate::trial::Trial;
 use crate::{continuation, searched, shortlist};
 use loopfit_engine::{Control, Engine, FitSpec, flops_per_update};
 
-/// Updates of a fit that is timed, if fewer were fast.
-const TIMED: usize = 200;
-/// Fewer updates, which are enough if they took so many seconds.
-const FEW: usize = 10;
-const LONG: f64 = 0.02;
-
 /// A fit that stands for others of its network and samples, and the updates of all of them.
 pub(crate) struct Sample {
     spec: FitSpec,
@@ -31,8 +25,15 @@ impl Sample {
         Some(Self { spec, updates })
     }
 
-    /// Processor time of one update.
+    /// Floating-point operations of all updates.
+    fn flops(&self) -> f64 {
+        flops_per_update(&self.spec) * self.updates
+    }
+
+    /// Processor time of one update, with its part of the validations: the difference of two runs,
+    /// so that what a fit does once does not count for every update.
     fn seconds_per_update(&self, engine: &Engine, trial: &Trial<'_>) -> Result<f64, StudyError> {
+        let every = self.spec.stages.first().map_or(1, |s| s.validate_every);
         let time = |updates: usize| -> Result<f64, StudyError> {
             let mut spec = self.spec.clone();
             spec.stages.iter_mut().for_each(|s| s.updates = updates);
@@ -40,11 +41,14 @@ impl Sample {
             let ran = ran.map_err(|e| trial.wrong(e.into()))?;
             Ok(ran.iter().map(|outcome| outcome.seconds).sum())
         };
-        let few = time(FEW)?;
-        if few > LONG {
-            return Ok(few / FEW as f64);
-        }
-        Ok(time(TIMED)? / TIMED as f64)
+        let (once, twice) = (time(every)?, time(2 * every)?);
+        // A machine that was busy may have made the shorter run the longer one.
+        let seconds = if twice > once {
+            twice - once
+        } else {
+            0.5 * twice
+        };
+        Ok(seconds / every as f64)
     }
 
     /// With so many times the updates.
@@ -68,45 +72,51 @@ impl Prepared<'_> {
         let confirmation = run::confirmation(study, &run::foreseen(study));
         let mut sum = 0.0;
         for case in &study.cases {
-            for (tasks, phase) in [
-                (&development, Phase::Development),
-                (&confirmation, Phase::Confirmation),
-            ] {
-                let count = of(tasks, case);
-                if count > 0.0 {
-                    sum += count * self.task_seconds(case, phase, engine)?;
-                }
-            }
+            let counts = [
+                (Phase::Development, of(&development, case)),
+                (Phase::Confirmation, of(&confirmation, case)),
+            ];
+            sum += self.case_seconds(case, &counts, engine)?;
         }
         Ok(sum)
     }
 
-    /// Seconds of one thread that a replication of a case takes.
-    fn task_seconds(&self, case: &Case, phase: Phase, engine: &Engine) -> Result<f64, StudyError> {
+    /// Seconds of one thread that so many replications of a case take in each phase.
+    fn case_seconds(
+        &self,
+        case: &Case,
+        counts: &[(Phase, f64)],
+        engine: &Engine,
+    ) -> Result<f64, StudyError> {
         let study = &self.named.study;
         let split = study.splits(case).first().copied().flatten();
         let seed = study.seeds_of(case).first;
         let trial = Trial::new(&self.sources, study, case, split, seed);
-        if let Some(plan) = &study.search {
-            return searched::seconds(plan, &study.methods, &trial, engine);
-        }
         let mut sum = 0.0;
+        if let Some(plan) = &study.search {
+            let count: f64 = counts.iter().map(|(_, count)| count).sum();
+            return Ok(count * searched::seconds(plan, &study.methods, &trial, engine)?);
+        }
         for method in &study.methods {
             let methods = std::slice::from_ref(method);
-            let samples = match (&study.continuation, &study.shortlist) {
-                (Some(path), _) => continuation::samples(path, methods, &trial)?,
-                (_, Some(list)) => shortlist::samples(list, methods, &trial, phase)?,
-                _ => Vec::new(),
-            };
-            // The first is timed, the others go by their operations.
-            let Some(first) = samples.first() else {
+            let mut samples = Vec::new();
+            for (phase, count) in counts.iter().filter(|(_, count)| *count > 0.0) {
+                let own = match (&study.continuation, &study.shortlist) {
+                    (Some(path), _) => continuation::samples(path, methods, &trial)?,
+                    (_, Some(list)) => shortlist::samples(list, methods, &trial, *phase)?,
+                    _ => Vec::new(),
+                };
+                samples.extend(own.into_iter().map(|sample| sample.times(*count)));
+            }
+            // The one with most work is timed, the others go by their operations.
+            let most = samples
+                .iter()
+                .max_by(|a, b| a.flops().total_cmp(&b.flops()));
+            let Some(most) = most else {
                 continue;
             };
-            let timed = first.seconds_per_update(engine, &trial)?;
-            let work = samples
-                .iter()
-                .map(|s| flops_per_update(&s.spec) * s.updates);
-            sum += timed * work.sum::<f64>() / flops_per_update(&first.spec);
+            let timed = most.seconds_per_update(engine, &trial)? / flops_per_update(&most.spec);
+            sum += timed * samples.iter().map(Sample::flops).sum::<f64>();
         }
         Ok(sum)
     }
