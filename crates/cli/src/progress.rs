@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Time between lines where there is no terminal for a bar.
 const LINES: Duration = Duration::from_secs(60);
 /// The message is cut at the border of the terminal, so that what matters most comes first.
-const TEMPLATE: &str = "{bar:20} {percent:>3}%  {wide_msg}";
+const TEMPLATE: &str = "{bar:14} {percent:>3}%  {wide_msg}";
 /// The part of the work, and the seconds, from which on the time left can be told.
 const TELLING: (f64, f64) = (0.02, 1.0);
 
@@ -91,7 +91,8 @@ fn bar(length: u64, quiet: bool) -> ProgressBar {
 fn left(part: f64, elapsed: f64) -> Option<String> {
     let telling = part >= TELLING.0 && elapsed >= TELLING.1;
     let seconds = elapsed / part - elapsed;
-    telling.then(|| format!("{} left", about(seconds.max(0.0))))
+    let about = about(seconds.max(0.0));
+    telling.then(|| format!("{} left", about.trim_start_matches("about ")))
 }
 
 /// Runs the fits of a study beside a bar: fits done and to do, speed, time left and what the
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(left(0.0, 0.0), None);
         assert_eq!(left(0.5, 0.2), None);
         assert_eq!(left(0.01, 20.0), None);
-        assert_eq!(left(0.25, 10.0).unwrap(), "about 30 s left");
+        assert_eq!(left(0.25, 10.0).unwrap(), "30 s left");
         assert_eq!(left(1.5, 10.0).unwrap(), "less than a second left");
     }
 }

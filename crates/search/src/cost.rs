@@ -5,7 +5,7 @@ use crate::halving::Search;
 use crate::plan::Rung;
 use loopfit_engine::{Control, Engine, FitSpec, flops_per_gradient, flops_per_update};
 use loopfit_likelihood::Likelihood;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Updates of the shorter of two runs that are timed: as many as there are between two refreshes of a curvature.
 const FEW: usize = 10;
@@ -95,66 +95,88 @@ pub fn thread_seconds(engine: &Engine, search: &Search) -> Result<f64, SearchErr
 /// its operations would be multiplied.
 fn rung_costs(engine: &Engine, search: &Search) -> Result<Vec<RungCost>, SearchError> {
     let mut costs: Vec<RungCost> = Vec::new();
-    let mut timed: Option<(usize, f64)> = None;
+    let mut timed: Option<(usize, Timing)> = None;
     for rung in &search.plan.rungs {
-        let per_update = match timed {
+        let timing = match timed {
             // The same network again.
-            Some((shorten, seconds)) if shorten == rung.shorten => seconds,
+            Some((shorten, timing)) if shorten == rung.shorten => timing,
             _ => {
                 let mean = mean_flops(search, *rung)?;
                 let far = |spec: &FitSpec| (flops_per_update(spec) - mean).abs();
                 let specs = specs(search, *rung)?;
                 let typical = specs.iter().min_by(|a, b| far(a).total_cmp(&far(b)));
                 let typical = typical.ok_or(SearchError::NothingToTry)?;
-                seconds_per_update(engine, typical)? * mean / flops_per_update(typical)
+                let timing = Timing::new(engine, typical)?;
+                timing.scaled(mean / flops_per_update(typical))
             }
         };
-        timed = Some((rung.shorten, per_update));
+        timed = Some((rung.shorten, timing));
         costs.push(RungCost {
             fits: rung.fits,
-            seconds: per_update * rung.updates as f64,
+            seconds: timing.once + timing.per_update * rung.updates as f64,
         });
     }
     Ok(costs)
 }
 
-/// Seconds of one update on one thread, validations included: the difference of two runs, so that what a fit does once does
-/// not count for every update.
-fn seconds_per_update(engine: &Engine, spec: &FitSpec) -> Result<f64, SearchError> {
-    let time = |updates: usize, runs: usize| -> Result<f64, SearchError> {
-        let mut spec = spec.clone();
-        let Some(stage) = spec.stages.first_mut() else {
-            return Err(SearchError::NothingToTry);
-        };
-        // Validated at both ends alone.
-        (stage.updates, stage.validate_every) = (updates, updates);
-        let mut fastest = f64::INFINITY;
-        for _ in 0..runs {
-            let start = Instant::now();
-            engine.run(std::slice::from_ref(&spec), &Control::default(), |_, _| {})?;
-            fastest = fastest.min(start.elapsed().as_secs_f64());
+/// Seconds of a fit on one thread.
+#[derive(Clone, Copy, Debug)]
+struct Timing {
+    /// Of what a fit does once: its start and the validations at both ends.
+    once: f64,
+    /// Of each update, with the validations on the way.
+    per_update: f64,
+}
+
+impl Timing {
+    /// Of a network with so many times the operations.
+    fn scaled(self, by: f64) -> Self {
+        Self {
+            once: by * self.once,
+            per_update: by * self.per_update,
         }
-        Ok(fastest)
-    };
-    let once = time(FEW, 1)?;
-    let (many, runs) = match once > LONG.as_secs_f64() {
-        true => (SLOW, 1),
-        false => (MANY, RUNS),
-    };
-    let few = if runs > 1 {
-        time(FEW, runs)?.min(once)
-    } else {
-        once
-    };
-    let longer = time(many, runs)?;
-    let seconds = (longer - few) / (many - FEW) as f64;
-    // A machine that was busy elsewhere may have made the shorter run the longer one.
-    let seconds = if seconds > 0.0 {
-        seconds
-    } else {
-        longer / many as f64
-    };
-    Ok(seconds * (1.0 + validation_part(spec)))
+    }
+
+    /// From runs of two lengths.
+    fn new(engine: &Engine, spec: &FitSpec) -> Result<Self, SearchError> {
+        let time = |updates: usize, runs: usize| -> Result<f64, SearchError> {
+            let mut spec = spec.clone();
+            let Some(stage) = spec.stages.first_mut() else {
+                return Err(SearchError::NothingToTry);
+            };
+            // Validated at both ends alone.
+            (stage.updates, stage.validate_every) = (updates, updates);
+            let mut fastest = f64::INFINITY;
+            for _ in 0..runs {
+                // Of the thread that runs the fit, whatever else the machine does.
+                let outcomes =
+                    engine.run(std::slice::from_ref(&spec), &Control::default(), |_, _| {})?;
+                let seconds = outcomes.iter().map(|outcome| outcome.seconds).sum();
+                fastest = fastest.min(seconds);
+            }
+            Ok(fastest)
+        };
+        let first = time(FEW, 1)?;
+        let (many, runs) = match first > LONG.as_secs_f64() {
+            true => (SLOW, 1),
+            false => (MANY, RUNS),
+        };
+        let few = match runs {
+            1 => first,
+            _ => time(FEW, runs)?,
+        };
+        let longer = time(many, runs)?;
+        let per_update = (longer - few) / (many - FEW) as f64;
+        // A cold start may have made the shorter run the longer one.
+        let per_update = match per_update > 0.0 {
+            true => per_update,
+            false => longer / many as f64,
+        };
+        Ok(Self {
+            once: (few - FEW as f64 * per_update).max(0.0),
+            per_update: per_update * (1.0 + validation_part(spec)),
+        })
+    }
 }
 
 /// What validations cost, relative to the updates between them.

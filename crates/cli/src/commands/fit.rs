@@ -111,7 +111,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let total = (request.families.len() as u64).saturating_mul(request.updates as u64);
     let best_so_far = |loss: f64| {
         let error = number::value(replication.error_of_loss(loss), 4, Exponent::Own);
-        format!("{} {error}", source.validation_metric(a.learn.noise()))
+        format!("best {} {error}", source.error_name(a.learn.noise()))
     };
     let fits = interrupt::searching(|control| {
         progress::with_bar(total, global.quiet, control, Some(&best_so_far), || {
