@@ -399,3 +399,22 @@ impl Stage {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_cannot_be_had_say_what_to_do() {
+        let error = |threads: usize| {
+            let why = "no memory".to_string();
+            SpecError::Threads { threads, why }.to_string()
+        };
+        let remedy = "use fewer with --threads N (no memory)";
+        assert_eq!(
+            error(0),
+            format!("one thread for each core cannot be started: {remedy}")
+        );
+        assert_eq!(error(8), format!("8 threads cannot be started: {remedy}"));
+    }
+}

@@ -208,7 +208,10 @@ fn sentences(ask: &Ask, estimate: &Estimate) -> Vec<String> {
     let mut sentences = Vec::new();
     let best = &estimate.entries[0];
     let of = |method: Method| estimate.entries.iter().find(|e| e.method == Some(method));
-    if let (Some(single), Some(looped)) = (of(Method::Single), of(Method::Loop)) {
+    // What was cut short cannot be said to be worse.
+    if let (Some(single), Some(looped), true) =
+        (of(Method::Single), of(Method::Loop), estimate.complete)
+    {
         let z = looped.better_than(single);
         sentences.push(match z {
             z if z > CLEARLY => format!(
@@ -222,7 +225,6 @@ fn sentences(ask: &Ask, estimate: &Estimate) -> Vec<String> {
     let linear = estimate.entries.iter().find(|e| e.method.is_none());
     let networks = estimate.entries.len() > usize::from(linear.is_some());
     match linear {
-        // What was not tried cannot be said to be worse.
         _ if !estimate.complete || !networks => (),
         Some(linear) if best.method.is_none() => sentences.push(format!(
             "No network is better than the linear model: a cap of {} would do.",
