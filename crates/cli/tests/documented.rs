@@ -131,7 +131,7 @@ fn run_page(name: &str) {
     let page = std::fs::read_to_string(repository().join(name)).unwrap();
     let place = Place::new();
     prepare(&place, &page);
-    let binary = assert_cmd::cargo::cargo_bin("loopfit");
+    let binary = Path::new(env!("CARGO_BIN_EXE_loopfit"));
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", binary.parent().unwrap().display());
     let commands: Vec<String> = blocks(&page, "sh")

@@ -251,8 +251,12 @@ fn membership_of_formulas_simulations_and_models() {
     );
     place.ok("theory holder sqrt(x1) --smoothness 0.5 --bound 1.0001");
     place.json("theory holder sim:bumps@3 --smoothness 1.5 --points 200");
-    place.ok("witness build --target x1 --smoothness 1 -m 2 -u 2 --reader dyadic -o w.safetensors");
-    place.json("theory holder w.safetensors --smoothness 1 --points 20");
+    place.ok("fit sim:bumps --budget 30 --method single --train 64 --valid 32 --updates 64 -o m.safetensors");
+    let model = place.json("theory holder m.safetensors --smoothness 1 --points 100");
+    assert!(
+        number(&model["least_H"]).is_finite() && model["holds"].is_null(),
+        "{model}"
+    );
     place.refused("theory holder x1+ --smoothness 1", "expected a number");
     place.refused("theory holder x1 --smoothness 0", "smoothness");
     place.refused(

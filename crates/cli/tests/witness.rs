@@ -93,16 +93,13 @@ fn runs_are_exact_and_within_their_bound() {
         "witness run --target x1 --smoothness 1 -m 2 -u 3 --x 0.3",
         "at most m = 2",
     );
-    let cube = |d: usize| vec!["0.3"; d].join(",");
     for (d, m) in [(11, 2), (22, 1)] {
-        let command = format!(
-            "witness run --target x{d}/2 --smoothness 1 -m {m} --x {}",
-            cube(d)
-        );
-        place.refused(
-            &command,
-            "corners of cells, and at most 4194304 are possible",
-        );
+        let network = format!("--target x{d}/2 --smoothness 1 -m {m}");
+        let words = "corners of cells, and at most 4194304 are possible";
+        place.refused(&format!("witness build {network}"), words);
+        let x = vec!["0.3"; d].join(",");
+        let words = "an exact run would make";
+        place.refused(&format!("witness run {network} --x {x}"), words);
     }
     place.refused(
         "witness run --target x1 --smoothness 1 -m 17 --x 0.3",
@@ -243,7 +240,7 @@ fn the_transformer_runs_too() {
         "witness check {network} --points 1 --epsilon-ln 1e2"
     ));
     let text = place.ok(&format!("witness trace {network} --x 0.3"));
-    assert!(text.contains("iterations: output ~-0.99"), "{text}");
+    assert!(text.contains("iterations: output ~−0.99"), "{text}");
     let plan = place.json(
         "witness plan --dim 1 --smoothness 1 --iterations 422 --width 2339 --arch transformer",
     );

@@ -53,7 +53,7 @@ pub enum ApplyError {
     },
     /// A normaliser that is hardly known.
     #[error(
-        "log Z of this density is known to a standard error of {0:.1} only, so that its log densities say nothing: fit it with a smaller --bound or fewer columns"
+        "log Z of this density is known up to an error of about {0:.1} only, so that its log densities say nothing: fit it with a smaller --bound or fewer columns"
     )]
     Normaliser(f64),
     /// Iterations that the network does not have.

@@ -2,8 +2,9 @@
 
 use crate::apply::{ApplyError, Score};
 use crate::fitted::FittedModel;
+use crate::predict::Step;
 use loopfit_data::preprocess::Features;
-use loopfit_likelihood::{Energy, Likelihood, LogNormaliser, Nodes};
+use loopfit_likelihood::{Energy, Likelihood, LogNormaliser};
 use loopfit_numerics::sum::mean;
 use serde::Serialize;
 use std::ops::Range;
@@ -32,7 +33,7 @@ impl DensityFacts {
         let mut notes = Vec::new();
         if self.log_z_error > LogNormaliser::LARGE {
             notes.push(format!(
-                "log Z is known to a standard error of {:.2} only, and so is every log density and their mean: the density is very uneven for its dimension",
+                "log Z is known up to an error of about {:.2}, and so is every log density and their mean: the density is very uneven",
                 self.log_z_error
             ));
         }
@@ -129,25 +130,31 @@ impl FittedModel {
         energy: Energy,
         iterations: Range<usize>,
     ) -> Result<Vec<f64>, ApplyError> {
-        let finer = Energy::evaluation(energy.d())?;
-        if let Nodes::Grid { .. } = finer.nodes() {
-            let nodes = self
-                .predictor()
-                .every_iteration(&narrow(&finer.node_points()), iterations);
-            let volume = self.preprocessing.log_volume();
-            let constants = nodes
-                .iter()
-                .map(|s| finer.log_normaliser(&s.outputs) + volume);
-            return Ok(constants.collect());
-        }
-        let at = |t: usize| {
+        let after = |t: usize| {
             let stopped = Self {
                 parameters: self.parameters.after(t + 1)?,
                 ..self.clone()
             };
             Ok(stopped.log_constant(stopped.normaliser(energy)?))
         };
-        iterations.map(at).collect()
+        let finer = Energy::evaluation(energy.d())?;
+        let Some(coarser) = finer.coarser() else {
+            return iterations.map(after).collect();
+        };
+        // All iterations in one go, but for those whose density is too uneven for a grid.
+        let predictor = self.predictor();
+        let [nodes, coarser] = [finer, coarser].map(|rule| {
+            predictor.every_iteration(&narrow(&rule.node_points()), iterations.clone())
+        });
+        let steps = iterations.zip(nodes.iter().zip(&coarser));
+        let constant = |(t, (nodes, coarser)): (usize, (&Step, &Step))| {
+            let found = finer.on_grids(&nodes.outputs, &coarser.outputs);
+            match found.error <= LogNormaliser::LARGE {
+                true => Ok(self.log_constant(found)),
+                false => after(t),
+            }
+        };
+        steps.map(constant).collect()
     }
 }
 

@@ -1,8 +1,8 @@
 //! The normaliser of an energy model as it is reported: with its error.
 //!
 //! Training takes the mean over fixed nodes ([`Energy::log_normaliser`]), the same for every update. What is reported
-//! about a density needs to be the truth about its index: on a grid the error is told by a coarser grid, above three
-//! coordinates by points that are shifted at random, half of them drawn where the density is large.
+//! about a density needs to be the truth about its index: on a grid the error is told by a coarser grid; above three
+//! coordinates, and where a grid is too coarse, by points that are shifted at random.
 
 use crate::{Energy, Error, Nodes};
 use loopfit_numerics::libm::{exp, log};
@@ -21,7 +21,8 @@ const CELLS: usize = 32;
 const UNIFORM: f64 = 0.1;
 /// An error that needs no more points.
 const ENOUGH: f64 = 0.004;
-/// Most points.
+/// Points at first, and at most.
+const FIRST_POINTS: usize = 1 << 16;
 const MOST_POINTS: usize = 1 << 20;
 
 /// `log Z_f` with its error.
@@ -43,14 +44,14 @@ impl LogNormaliser {
 impl Energy {
     /// `log Z_f` of an index that is given by its values at points of the cube, row-major.
     ///
-    /// # Formula
-    /// On a grid, [`Energy::log_normaliser`]; its error is a third of the difference from the grid with half as many cells
-    /// along each axis, since the midpoint rule's error falls like the square of the side.
+    /// On a grid it is that of [`Energy::on_grids`], unless the error is large. Above three coordinates, and where a grid
+    /// is too coarse, half of the points are drawn where the density is large.
     ///
-    /// Otherwise with the points `x_i` of sixteen independent shifts of the Halton points `u_i`, modulo one, half of them
-    /// mapped by the quantile functions of `g`, a product of step functions that approximates the density,
-    /// `(1/N) sum_i e^{f(x_i)} / {1/2 + 1/2 prod_k g_k(x_ik)}` has the expectation `Z_f`, and no weight is above twice that of uniform points. The error is the standard error over
-    /// the shifts. There are as many points as the rule has nodes, and more while the error is large.
+    /// # Formula
+    /// With the points `x_i` of sixteen independent shifts of Halton points, modulo one, half of them mapped by the quantile
+    /// functions of `g`, a product of step functions that approximates the density,
+    /// `(1/N) sum_i e^{f(x_i)} / {1/2 + 1/2 prod_k g_k(x_ik)}` has the expectation `Z_f`, and no weight is above twice that of
+    /// uniform points. The error is the standard error over the shifts. There are 65536 points, and more while it is large.
     ///
     /// # Reference
     /// Cranley and Patterson, "Randomization of number theoretic methods for multiple integration", 1976; Lepage, "A new
@@ -60,37 +61,52 @@ impl Energy {
         self,
         mut index: impl FnMut(&[f64]) -> Vec<f64>,
     ) -> Result<LogNormaliser, Error> {
-        let mut at_nodes = |rule: Self| -> Result<f64, Error> {
-            let values = checked(index(&rule.node_points()), rule.node_count())?;
-            Ok(rule.log_normaliser(&values))
-        };
+        if let Some(coarser) = self.coarser() {
+            let mut at = |rule: Self| checked(index(&rule.node_points()), rule.node_count());
+            let found = self.on_grids(&at(self)?, &at(coarser)?);
+            if found.error <= LogNormaliser::LARGE {
+                return Ok(found);
+            }
+        }
+        self.shifted(index)
+    }
+
+    /// The grid with half as many cells along each axis; none for points that are no grid.
+    pub fn coarser(self) -> Option<Self> {
         match self.nodes() {
             Nodes::Grid { side } => {
-                let value = at_nodes(self)?;
                 let side = side.div_ceil(2);
-                let coarser = at_nodes(Self::new(self.d(), Nodes::Grid { side })?)?;
-                let error = (value - coarser).abs() / 3.0;
-                Ok(LogNormaliser { value, error })
+                Self::new(self.d(), Nodes::Grid { side }).ok()
             }
-            Nodes::LowDiscrepancy { n } => self.shifted(n, index),
+            Nodes::LowDiscrepancy { .. } => None,
         }
     }
 
-    fn shifted(
-        self,
-        n: usize,
-        mut index: impl FnMut(&[f64]) -> Vec<f64>,
-    ) -> Result<LogNormaliser, Error> {
+    /// The normaliser on a grid, from the values at its nodes and at those of the coarser one.
+    ///
+    /// # Formula
+    /// [`Energy::log_normaliser`]; its error is a third of the difference from the coarser grid, since the midpoint rule's
+    /// error falls like the square of the side.
+    pub fn on_grids(self, nodes: &[f64], coarser: &[f64]) -> LogNormaliser {
+        let value = self.log_normaliser(nodes);
+        let other = log_sum_exp(coarser) - log(coarser.len() as f64);
+        LogNormaliser {
+            value,
+            error: (value - other).abs() / 3.0,
+        }
+    }
+
+    fn shifted(self, mut index: impl FnMut(&[f64]) -> Vec<f64>) -> Result<LogNormaliser, Error> {
         let d = self.d();
         let stream = Stream::new(0).child("normaliser");
         let mut proposal = Proposal::uniform(d);
-        let pilot = low_discrepancy(d, n.div_ceil(8));
+        let pilot = low_discrepancy(d, FIRST_POINTS / 8);
         for round in 0..ROUNDS {
             let points = proposal.points(&pilot, stream.child("pilot").nth(round));
             let log_weights = proposal.log_weights(&points, &mut index)?;
             proposal = Proposal::learned(d, &points, &log_weights);
         }
-        let mut each = n.div_ceil(2 * SHIFTS);
+        let mut each = FIRST_POINTS / (2 * SHIFTS);
         loop {
             let halton = low_discrepancy(d, each);
             let estimates = (0..SHIFTS as u64).map(|shift| {

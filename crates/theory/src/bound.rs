@@ -370,8 +370,7 @@ mod tests {
             prop_assert!(close(terms.estimation, b * (1.0 + n.ln() + t * (1.0 + b.ln())) / n));
         }
 
-        /// No integer up to 10 000 does better than the minimiser, nor do larger powers of two; a limit is none of the bounds
-        /// and below all of them.
+        /// No integer up to 10 000 does better than the minimiser or the limit, nor do larger powers of two.
         #[test]
         fn the_best_iterations_are_best(
             d in 1usize..4, s in 0.3f64..3.0, q in 2u64..20, r in 2u64..60, ln_n in 1f64..14.0, transformer: bool,
@@ -387,7 +386,6 @@ mod tests {
                 if applies(&problem, form, shape, other) {
                     let terms = at(&problem, form, shape, b, n, other);
                     prop_assert!(best.total.ln() <= terms.total.ln() + 1e-12, "T = {}, T = {}", best.t, other);
-                    prop_assert!(best.t.is_finite() || best.total < terms.total || other > 1e15);
                 }
             }
             prop_assert!(best.t.is_infinite() || applies(&problem, form, shape, best.t));

@@ -116,6 +116,25 @@ fn needles_are_not_silent() {
     assert!(off <= 4.0 * found.error, "off by {off}, {found:?}");
 }
 
+/// A spike between the nodes of a grid of side 64: the grid is off, and the points that replace it are not.
+#[test]
+fn spikes_in_few_dimensions_are_found() {
+    for d in 1..=2 {
+        let spike = Mixture {
+            d,
+            a: (-5.0f64).exp(),
+            bumps: vec![(5f64.exp(), 0.42, 0.006)],
+        };
+        let index = |points: &[f64]| spike.index(points);
+        let rule = Energy::new(d, Nodes::Grid { side: 64 }).unwrap();
+        let exact = spike.log_normaliser();
+        let found = rule.estimated_log_normaliser(index).unwrap();
+        let off = (found.value - exact).abs();
+        assert!(off <= 4.0 * found.error + 1e-12, "d {d}: {off} {found:?}");
+        assert!(found.error < LogNormaliser::LARGE, "d {d}: {found:?}");
+    }
+}
+
 #[test]
 fn broken_indices_are_errors() {
     let rule = Energy::evaluation(4).unwrap();
