@@ -92,7 +92,7 @@ fn as_run(line: &str) -> Option<String> {
             (false, false) => " --effort quick".to_string(),
         };
         if has("sim:") && !has("--train") {
-            more += " --train 256 --valid 128";
+            more += " --train 48 --valid 24";
         }
         command += &more;
     }
@@ -113,7 +113,7 @@ fn table(rows: usize, first: usize) -> String {
 /// What the pages speak of.
 fn prepare(place: &Place, page: &str) {
     for name in ["data.csv", "sensor.csv", "airfoil.csv"] {
-        place.write(name, table(120, 0));
+        place.write(name, table(40, 0));
     }
     place
         .write("new.csv", table(8, 300))
