@@ -1,5 +1,7 @@
 //! `loopfit study`.
 
+mod verify;
+
 use crate::exit::{Exit, usage};
 use crate::{Global, interrupt, output, progress};
 use anyhow::{Context, Result};
@@ -168,7 +170,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             }
             Ok(Exit::Done)
         }
-        Command::Verify(a) => verify(a, global),
+        Command::Verify(a) => verify::run(&a.path, global),
         Command::Export(a) => export(a, global),
     }
 }
@@ -428,63 +430,6 @@ fn write_index(store: &Store, out: &Path) -> Result<Vec<PathBuf>> {
         output::write_file(path, text)?;
     }
     Ok(files.map(|(path, _)| path).into())
-}
-
-fn verify(a: &Where, global: &Global) -> Result<Exit> {
-    let stores = store::verify(&a.path)?;
-    let sound = stores.iter().all(|s| s.damage.is_empty());
-    let mut rows = Vec::new();
-    for found in &stores {
-        let faults = &found.damage.faults;
-        let states = match faults.is_empty() {
-            true => status::status(&Store::open(&found.path)?)?,
-            false => Vec::new(),
-        };
-        let path = found.path.display();
-        if !global.json {
-            let mut text = match faults.len() {
-                0 => format!("{path}: every record is as it was written\n"),
-                1 => format!("{path}: 1 fault\n"),
-                n => format!("{path}: {n} faults\n"),
-            };
-            for fault in faults {
-                text += &format!("  {}\n", fault.to_string().escape_debug());
-            }
-            for state in &states {
-                let (done, all) = state.results.tasks;
-                let (name, fits) = (&state.name, fits(state.fits));
-                text += &format!("  {name}: {fits}, {done} of {all} replications\n");
-            }
-            output::print(&text)?;
-        }
-        let faults = faults
-            .iter()
-            .map(|f| json!({ "study": f.study, "task": f.task, "record": f.record, "why": f.why }));
-        let studies = states.iter().map(|s| {
-            let (done, all) = s.results.tasks;
-            json!({
-                "study": s.name, "hash": s.hash, "fits": s.fits,
-                "replications": done, "total_replications": all, "complete": s.complete,
-            })
-        });
-        rows.push(json!({
-            "store": path.to_string(),
-            "faults": faults.collect::<Vec<_>>(),
-            "studies": studies.collect::<Vec<_>>(),
-        }));
-    }
-    if global.json {
-        output::print_json(&json!({ "sound": sound, "stores": rows }))?;
-    }
-    if sound {
-        return Ok(Exit::Done);
-    }
-    if !global.quiet {
-        output::say(
-            "`loopfit study run` with the same name and --out keeps what is sound and runs the rest again",
-        );
-    }
-    Ok(Exit::CheckFailed)
 }
 
 fn print_status(store: &Store) -> Result<()> {
