@@ -64,9 +64,10 @@ fn compared(
     let rows = [None].into_iter().chain(methods.iter().copied().map(Some));
     // A method takes part if it has a model on every seed.
     let of = |method: Option<Method>| -> Option<Vec<&Entry>> {
-        let entry = |e: &'_ Estimate| e.entries.iter().position(|e| e.method == method);
-        let entries = estimates.iter().map(|e| Some(&e.entries[entry(e)?]));
-        entries.collect()
+        let found = estimates
+            .iter()
+            .map(|e| e.entries.iter().find(|e| e.method == method));
+        found.collect()
     };
     let rows: Vec<(Option<Method>, Vec<&Entry>)> = rows
         .filter_map(|method| Some((method, of(method)?)))
