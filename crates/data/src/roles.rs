@@ -1,6 +1,6 @@
 //! Which column plays which part.
 
-use crate::table::{Column, Table, is_like_a_number};
+use crate::table::{Column, Table, is_like_a_number, number_hint};
 
 /// The parts that columns play: checked against a table, so that later steps can rely on
 /// every name.
@@ -47,7 +47,8 @@ pub enum RolesError {
     },
     /// A target of numbers that are written otherwise.
     #[error(
-        "target `{name}` holds texts such as {first_text}, that look like numbers: write them as 1234.5, or say --decimal comma if they have decimal commas"
+        "target `{name}` must hold numbers or classes, but holds measurements as texts, such as {first_text}{}",
+        number_hint(first_text)
     )]
     LikeNumbers {
         /// The column.

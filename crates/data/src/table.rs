@@ -14,8 +14,8 @@ mod sniff;
 
 pub use error::TableError;
 pub use limits::Limits;
-pub(crate) use sniff::is_like_a_number;
 pub use sniff::{Decimal, Delimiter};
+pub(crate) use sniff::{is_like_a_number, number_hint};
 
 use sha2::{Digest, Sha256};
 use std::fs::{File, FileType};

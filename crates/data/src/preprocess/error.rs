@@ -2,6 +2,7 @@
 
 use crate::roles::RolesError;
 use crate::samples::SamplesError;
+use crate::table::number_hint;
 
 /// Why rows cannot become samples.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -19,7 +20,10 @@ pub enum PreprocessError {
         rows: usize,
     },
     /// Texts where numbers are needed.
-    #[error("column `{column}` must hold numbers, but holds {first_text}")]
+    #[error(
+        "column `{column}` must hold numbers, but holds {first_text}{}",
+        number_hint(first_text)
+    )]
     TextColumn {
         /// The column.
         column: String,

@@ -141,15 +141,9 @@ fn like_numbers(table: &Table) -> Vec<String> {
             .filter(|text| sniff::is_like_a_number(text));
         if 2 * like.count() > column.categories.len() {
             let first = &column.first_text;
-            // Where it stands is said after its last comma.
-            let text = first.rsplit_once(',').map_or("", |(text, _)| text);
-            let comma = if text.contains(',') {
-                " or say --decimal comma"
-            } else {
-                ""
-            };
+            let hint = sniff::number_hint(first);
             notes.push(format!(
-                "column `{name}` is taken for categories, since {first}, is not a number; if it should be one, write it as 1234.5{comma}"
+                "column `{name}` is taken for categories, since {first}, is not a number{hint}"
             ));
         }
     }

@@ -130,6 +130,23 @@ pub(crate) fn is_like_a_number(text: &str) -> bool {
     first.is_some_and(|c| c.is_ascii_digit() || c == '.') && bare.parse::<f64>().is_ok()
 }
 
+/// What to do about a text that looks like a number, as the end of a sentence; `cell` is one of [`Categorical::first_text`].
+///
+/// [`Categorical::first_text`]: super::Categorical::first_text
+pub(crate) fn number_hint(cell: &str) -> &'static str {
+    let text = cell
+        .strip_prefix('`')
+        .and_then(|cell| cell.rsplit_once('`'));
+    match text {
+        Some((text, _)) if !is_like_a_number(text) => "",
+        Some((text, _)) if text.contains(',') => {
+            "; if it should be one, write it as 1234.5 or say --decimal comma"
+        }
+        Some(_) => "; if it should be one, write it as 1234.5",
+        None => "",
+    }
+}
+
 /// Cells in each line of the sample. A sample cut inside quotes ends early, which is fine.
 fn cell_counts(sample: &[u8], delimiter: Delimiter) -> Vec<usize> {
     let mut counts = Vec::new();

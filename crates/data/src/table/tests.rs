@@ -106,6 +106,8 @@ fn columns_that_look_like_numbers_are_said() {
         );
         let notes = table.notes().concat();
         assert_eq!(notes.contains("--decimal comma"), comma, "{notes}");
+        let hint = said && !cells.contains("broken");
+        assert_eq!(notes.contains("write it as 1234.5"), hint, "{notes}");
     }
 }
 
