@@ -18,6 +18,16 @@ fn points(rows: usize, d: usize, outliers: usize) -> String {
     csv
 }
 
+/// Five coordinates on a coarse grid, so that every split has rows at both ends of each.
+fn rounded(rows: usize) -> String {
+    let mut csv = "x1,x2,x3,x4,x5\n".to_string();
+    for i in 0..rows {
+        let cells = [37, 53, 29, 61, 71].map(|k| (i * k % 101 * 4 / 101).to_string());
+        csv += &(cells.join(",") + "\n");
+    }
+    csv
+}
+
 fn said(place: &Place, arguments: &str) -> String {
     let output = place.run(arguments);
     let error = String::from_utf8(output.stderr).unwrap();
@@ -75,6 +85,19 @@ fn rows_outside_are_counted_and_log_z_has_an_error() {
     assert_eq!(score["also"]["error of log Z"].as_f64().unwrap(), error);
     let words = format!("the density, {inside} of 50; over all rows it is infinite");
     assert!(said(&place, "score m.safetensors q.csv").contains(&words));
+    // The file has the same validation loss as the table, in the units of the unit cube.
+    place.write("r.csv", rounded(300));
+    let fitted = place.json(&fit.replace("p.csv", "r.csv"));
+    let show = place.json("show m.safetensors");
+    let inputs = show["preprocessing"]["inputs"].as_array().unwrap();
+    let widths = inputs
+        .iter()
+        .map(|input| input["unit"]["width"].as_f64().unwrap());
+    let log_volume: f64 = widths.map(f64::ln).sum();
+    let validation = fitted["methods"][0]["validation"].as_f64().unwrap() - log_volume;
+    let kept = show["provenance"]["validation"].as_f64().unwrap();
+    assert!((validation - kept).abs() < 1e-6, "{validation} {kept}");
+    place.json(fit);
     // After its last iteration the density is the density.
     let whole = place.json("predict m.safetensors q.csv");
     let every = place.json("predict m.safetensors q.csv --every-iteration");

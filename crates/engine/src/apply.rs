@@ -113,7 +113,7 @@ pub enum Predictions {
 pub struct IterationPredictions {
     /// The output function at the state after the iteration.
     pub predictions: Predictions,
-    /// Relative change of each row's state, see [`Step::change`].
+    /// Relative change of each row's state, see [`Step::change`](crate::Step::change).
     pub change: Vec<f64>,
 }
 

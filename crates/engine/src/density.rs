@@ -57,6 +57,19 @@ impl FittedModel {
         Ok(Some(self.facts_at(self.normaliser(energy)?, &index)))
     }
 
+    /// The average negative log-likelihood of rows in model units with the normaliser that is reported, where the one of a search
+    /// is another: of a density of more columns than grids serve; none for another model.
+    pub fn reported_nll(&self, rows: &[f32]) -> Result<Option<f64>, ApplyError> {
+        let Likelihood::Energy(energy) = self.likelihood else {
+            return Ok(None);
+        };
+        if Energy::evaluation(energy.d())?.coarser().is_some() {
+            return Ok(None);
+        }
+        let index = self.predictor().predict(rows);
+        Ok(Some(self.normaliser(energy)?.value - mean(&index)))
+    }
+
     /// The facts from the index at rows of which some lie outside the box.
     pub(crate) fn facts(
         &self,

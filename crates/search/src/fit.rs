@@ -273,9 +273,13 @@ impl Request {
         };
         // A start that had no update says nothing about its family.
         let nothing = !model.provenance.validation.is_finite() || found.updates == 0;
-        let validation = match nothing {
-            true => f64::NAN,
-            false => replication.validate(&model)?,
+        let validation = if nothing {
+            f64::NAN
+        } else {
+            if let Some(nll) = model.reported_nll(problem.valid.x())? {
+                model.provenance.validation = nll;
+            }
+            replication.validate(&model)?
         };
         let is_refitted = refitted.is_some();
         if let Some(refitted) = refitted {
