@@ -182,20 +182,18 @@ impl Comparison {
 /// Whether two leaves are the same: as rational numbers where both are, to thirty digits where
 /// both are decimals with an exponent.
 fn is_same(expected: &Value, found: &Value) -> bool {
+    let decimal = |value: &Value| decimal(value.as_str()?);
+    if let (Some(expected), Some(found)) = (decimal(expected), decimal(found)) {
+        let size = expected.abs().max(found.abs());
+        return (expected - found).abs() <= (size * ten(-30)).max(ten(-40));
+    }
     let number = |value: &Value| match value {
         Value::String(text) => text.parse::<Rational>().ok(),
         Value::Number(number) => number.to_string().parse().ok(),
         _ => None,
     };
-    if let (Some(expected), Some(found)) = (number(expected), number(found)) {
-        return expected == found;
-    }
-    let decimal = |value: &Value| decimal(value.as_str()?);
-    match (decimal(expected), decimal(found)) {
-        (Some(expected), Some(found)) => {
-            let size = expected.abs().max(found.abs());
-            (expected - found).abs() <= (size * ten(-30)).max(ten(-40))
-        }
+    match (number(expected), number(found)) {
+        (Some(expected), Some(found)) => expected == found,
         _ => expected == found,
     }
 }
