@@ -19,14 +19,19 @@ pub(crate) fn print(text: &str) -> Result<()> {
 }
 
 /// What the keys of all JSON objects belong to; docs/json.md lists them.
-const SCHEMA: &str = "loopfit/1";
+pub(crate) const SCHEMA: &str = "loopfit/1";
 
 /// Prints a JSON object on one line, with its schema first.
 pub(crate) fn print_json(object: &serde_json::Value) -> Result<()> {
+    print(&json_line(object))
+}
+
+/// A JSON object as one line, with its schema first.
+pub(crate) fn json_line(object: &serde_json::Value) -> String {
     let text = object.to_string();
     let keys = text.strip_prefix('{').unwrap_or("}");
     let comma = if keys == "}" { "" } else { "," };
-    print(&format!("{{\"schema\":\"{SCHEMA}\"{comma}{keys}"))
+    format!("{{\"schema\":\"{SCHEMA}\"{comma}{keys}\n")
 }
 
 /// Says something to a person.

@@ -169,6 +169,7 @@ pages! {
     readme: "README.md",
     optimisation: "docs/optimisation.md",
     selection: "docs/selection.md",
+    store: "docs/store.md",
     studies: "docs/studies.md",
     theory: "docs/theory.md",
     transformer: "docs/transformer.md",

@@ -1,5 +1,6 @@
 //! Predictions as csv or JSON, some rows at a time.
 
+use crate::output;
 use anyhow::Result;
 use loopfit_data::preprocess::OutsideRange;
 use loopfit_engine::{IterationPredictions, Predictions};
@@ -158,8 +159,7 @@ impl Beside<'_> {
         if let Some(outside) = self.outside_json(rows(predictions)) {
             json["outside"] = outside;
         }
-        serde_json::to_writer(&mut *out, &json).map_err(io::Error::from)?;
-        Ok(out.write_all(b"\n")?)
+        Ok(out.write_all(output::json_line(&json).as_bytes())?)
     }
 
     /// One object with an entry for each iteration, whose steps for all rows come one after another.
@@ -172,7 +172,7 @@ impl Beside<'_> {
         let put = |out: &mut dyn Write, json: &Value| {
             serde_json::to_writer(out, json).map_err(io::Error::from)
         };
-        out.write_all(b"{")?;
+        write!(out, "{{\"schema\":\"{}\",", output::SCHEMA)?;
         if !self.ids.is_empty() {
             out.write_all(b"\"ids\":")?;
             put(out, &self.ids_json())?;

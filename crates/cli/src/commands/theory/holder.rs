@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = count)]
     points: usize,
     /// Seed of the points.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = crate::data::seed)]
     seed: u64,
 }
 
