@@ -353,7 +353,7 @@ impl LearnArguments {
         if !matches!(self.data, DataName::Simulation(_))
             && (self.train.is_some() || self.valid.is_some())
         {
-            return Err(usage("--train and --valid are for simulations; of a table, 20% of the groups are test rows and a quarter of the others validation rows".to_string()));
+            return Err(usage("--train and --valid are for simulations: leave them out; --test-fraction says how many rows of a table are held out".to_string()));
         }
         match &self.data {
             DataName::Simulation(simulation) => self.simulation(*simulation),

@@ -29,7 +29,7 @@ pub(crate) struct SearchArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) protocol: Option<PathBuf>,
     /// After the selection, go on with training and validation rows together.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "no_refit")]
     refit: bool,
 }
 

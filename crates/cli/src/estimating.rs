@@ -71,7 +71,16 @@ impl EstimateArguments {
             (false, _, _) => "the Transformer",
             (_, true, _) => "a density",
             (_, _, Some(option)) => option,
-            (true, false, None) => return Ok(true),
+            (true, false, None) => {
+                let simulated = matches!(source, Source::Simulation { .. });
+                return match self.test_fraction {
+                    Some(_) if simulated => Err(usage(
+                        "--test-fraction is for tables: a simulation draws its own test rows; leave it out"
+                            .to_string(),
+                    )),
+                    _ => Ok(true),
+                };
+            }
         };
         let given = [
             (!self.activation.is_empty(), "--activation"),
@@ -86,6 +95,11 @@ impl EstimateArguments {
             ))),
             None => Ok(false),
         }
+    }
+
+    /// The share of test rows.
+    pub(crate) fn test_fraction(&self) -> f64 {
+        self.test_fraction.unwrap_or(TEST_FRACTION)
     }
 
     /// What is asked.
@@ -110,7 +124,7 @@ impl EstimateArguments {
             },
             paper: self.form == Some(FormName::Paper),
             work,
-            test_fraction: self.test_fraction.unwrap_or(TEST_FRACTION),
+            test_fraction: self.test_fraction(),
             test_seed: None,
             refit: !self.no_refit,
             seed,

@@ -29,6 +29,10 @@ const CASES: &[Case] = &[
     ("a seed for a file", "predict m.safetensors good.csv --seed 3", 2, &["--seed"]),
     ("a file and JSON", "predict m.safetensors good.csv -o out --json", 2, &["-o", "--json"]),
     ("too many threads", "budget --dim 2 --budget 64 --threads 100000", 2, &["1024"]),
+    ("test rows of a simulation", "fit sim:bumps --budget 64 --test-fraction 0.3", 2, &["--test-fraction", "tables"]),
+    ("a comparison without test rows", "compare good.csv --target y --budget 64 --test-fraction 0", 2, &["test rows", "--test-fraction"]),
+    ("a last fit and none", "fit good.csv --target y --budget 64 --refit --no-refit", 2, &["--refit", "--no-refit"]),
+    ("a protocol without an end", "fit good.csv --target y --budget 64 --protocol /dev/zero", 3, &["/dev/zero", "not a regular file"]),
     // Architectures.
     ("unknown architecture", "fit good.csv --target y --budget 64 --arch cnn", 2, &["ffn", "transformer", "any"]),
     ("two architectures in one table", "budget --dim 2 --budget 64 --arch any", 2, &["ffn", "transformer"]),

@@ -154,3 +154,25 @@ fn many_iterations_are_said() {
         assert!(!said(&few).contains("iterations"), "{}", said(&few));
     }
 }
+
+/// A reader that has enough is no error, however much is left to write.
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let place = fitted();
+    let table = std::fs::read_to_string(place.path("data.csv")).unwrap();
+    let (header, rows) = table.split_once('\n').unwrap();
+    place.write("long.csv", format!("{header}\n{}", rows.repeat(2000)));
+    let line = "{ loopfit predict m.safetensors long.csv; echo $? > rc; } | head -n 2";
+    let output = shell(&place, line);
+    assert_eq!(
+        said(&output)
+            .lines()
+            .filter(|l| l.contains("error"))
+            .count(),
+        0
+    );
+    assert_eq!(
+        std::fs::read_to_string(place.path("rc")).unwrap().trim(),
+        "0"
+    );
+}

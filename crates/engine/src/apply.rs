@@ -32,7 +32,7 @@ pub enum ApplyError {
     Likelihood(#[from] loopfit_likelihood::Error),
     /// An output that is not a number.
     #[error(
-        "the model overflows at row {row}: its inputs are too extreme or its coefficients not those of a fit"
+        "the model overflows at row {row}: its inputs are too extreme, or its coefficients are not those of a fit, as where a constructed network runs in 32 bits"
     )]
     Overflow {
         /// Row, from one.

@@ -169,34 +169,42 @@ impl<'a> Problem<'a> {
                 work: request.work * of_cap(*cap),
                 part: of_cap(*cap) / total / request.methods.len() as f64,
             };
-            let linear = {
-                let stream = request.stream.child("linear");
-                let known = before.and_then(|before| before.linear.as_ref());
-                let found = self.linear(&space, &mut lines, request.work, stream);
-                found.map(|found| match known {
-                    Some(known) if known.best.is_fitted_like(&found.best) => known.clone(),
-                    _ => self.judged_again(found, stream),
-                })
-            };
+            let of_linear = request.stream.child("linear");
             let stepwise = race.stepwise(stream.child("stepwise"));
-            let methods = request.methods.iter().enumerate().map(|(i, method)| {
-                let stream = stream.child(method.key());
-                let smaller = before.and_then(|before| before.methods[i].as_ref());
-                match race.run(*method, smaller, stepwise, stream) {
-                    Some(found) => Some(self.judged_again(found, stream).or(smaller, stream)),
-                    None => smaller.cloned(),
+            let of_methods = || request.methods.iter().map(|m| stream.child(m.key()));
+            let smaller = |i: usize| before.and_then(|before| before.methods[i].as_ref());
+            let found = Selection {
+                cap: *cap,
+                linear: self.linear(&space, &mut lines, request.work, of_linear),
+                methods: (request.methods.iter().zip(of_methods()).enumerate())
+                    .map(|(i, (method, stream))| race.run(*method, smaller(i), stepwise, stream))
+                    .collect(),
+            };
+            let known = before.and_then(|before| before.linear.as_ref());
+            let judged = Selection {
+                cap: *cap,
+                linear: found.linear.as_ref().map(|linear| match known {
+                    Some(known) if known.best.is_fitted_like(&linear.best) => known.clone(),
+                    _ => self.judged_again(linear.clone(), of_linear),
+                }),
+                methods: (found.methods.iter().zip(of_methods()).enumerate())
+                    .map(|(i, (found, stream))| match found {
+                        Some(found) => {
+                            let judged = self.judged_again(found.clone(), stream);
+                            Some(judged.or(smaller(i), stream))
+                        }
+                        None => smaller(i).cloned(),
+                    })
+                    .collect(),
+            };
+            if (self.watch.stop)() {
+                // What was cut short is worth nothing where there is something finished, and losses of other folds are not mixed.
+                if selections.is_empty() {
+                    selections.push(found);
                 }
-            });
-            let methods = methods.collect();
-            // What was cut short is worth nothing where there is something finished.
-            if (self.watch.stop)() && !selections.is_empty() {
                 break;
             }
-            selections.push(Selection {
-                cap: *cap,
-                linear,
-                methods,
-            });
+            selections.push(judged);
         }
         selections
     }
@@ -369,8 +377,7 @@ impl<'a> Problem<'a> {
         factors.iter().enumerate().map(choice).collect()
     }
 
-    /// What was selected with the losses of fits to fresh folds, as the last fit is made; as it is without such folds, or once work is to
-    /// stop.
+    /// What was selected with the losses of fits to fresh folds, as the last fit is made; as it is without such folds.
     fn judged_again(&self, chosen: Chosen, stream: Stream) -> Chosen {
         let Some(fresh) = &self.fresh else {
             return chosen;
@@ -390,9 +397,6 @@ impl<'a> Problem<'a> {
                 self.held(&choice.network, &held, &fit.theta)
             })
             .collect();
-        if (self.watch.stop)() {
-            return chosen;
-        }
         let (outputs, losses): (Vec<Vec<f64>>, Vec<Vec<f64>>) = held.into_iter().unzip();
         let losses = fresh.by_row(&losses.concat());
         chosen.judged(losses, outputs.concat(), fresh.held.clone())

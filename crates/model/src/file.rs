@@ -7,9 +7,11 @@
 
 mod atomic;
 mod error;
+mod text;
 
 pub use atomic::{behind_links, write_atomic, write_atomic_with};
 pub use error::{FileError, FormatError};
+pub use text::read_text;
 
 use crate::bounds::Bounds;
 use crate::layout;

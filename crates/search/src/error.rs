@@ -88,7 +88,7 @@ pub enum SearchError {
         fits: usize,
     },
     /// A protocol file that cannot be read.
-    #[error("{path} is no search protocol: {why}")]
+    #[error("cannot use {path} as a search protocol: {why}")]
     ProtocolFile {
         /// The file.
         path: String,

@@ -5,6 +5,7 @@ use crate::replication::Problem;
 use loopfit_engine::{
     Adam, MAX_SCORING_COEFFICIENTS, Optimiser, Scoring, Stage, Start, WeightDecay,
 };
+use loopfit_model::file::read_text;
 use loopfit_model::{Architecture, Budget, Method, Network, Tying};
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
@@ -378,7 +379,7 @@ impl Protocol {
             path: path.display().to_string(),
             why,
         };
-        let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
+        let text = read_text(path).map_err(|e| wrong(e.to_string()))?;
         let protocol: Self = toml::from_str(&text).map_err(|e| wrong(one_sentence(&text, &e)))?;
         protocol.check()?;
         Ok(protocol)

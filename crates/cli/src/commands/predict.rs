@@ -13,6 +13,7 @@ use loopfit_data::Table;
 use loopfit_data::preprocess::OutsideRange;
 use loopfit_data::roles::RolesError;
 use loopfit_engine::{ApplyError, FittedModel, IterationPredictions};
+use loopfit_numerics::sum::median;
 use loopfit_report::number;
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -235,7 +236,7 @@ impl Apply<'_> {
         Ok(if settled == 0 {
             format!(
                 "the last iteration, t = {t}, still changes the state by {:.1}% (median over rows)",
-                100.0 * median(last)
+                100.0 * median(&last)
             )
         } else {
             format!(
@@ -248,14 +249,22 @@ impl Apply<'_> {
 
     /// The columns to carry along.
     fn ids(&self, header: &[String]) -> Result<Vec<(String, Vec<Cow<'_, str>>)>> {
-        let taken = ["row", "t", "change", "lower", "upper", "outside"];
+        let added = [
+            (self.a.every_iteration, &["row", "t", "change"][..]),
+            (self.a.interval.is_some(), &["lower", "upper"]),
+            (self.a.flag, &["outside"]),
+        ];
+        let is_added = |name: &str| {
+            let there = added.iter().filter(|(there, _)| *there);
+            there.flat_map(|(_, names)| *names).any(|n| *n == name)
+        };
         let ids = self.a.id.iter().enumerate().map(|(i, name)| {
             ensure!(
                 !self.a.id[..i].contains(name),
                 "--id {name} is there twice: leave one out"
             );
             ensure!(
-                !header.contains(name) && !taken.contains(&name.as_str()),
+                !header.contains(name) && !is_added(name),
                 "--id {name} has the name of a column that predict writes: rename it in {}",
                 self.table.source()
             );
@@ -302,8 +311,3 @@ impl From<ApplyError> for Stop {
 
 /// A relative change of the state that hardly matters.
 const SMALL: f64 = 0.01;
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
-}

@@ -66,7 +66,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
 struct ConstructionArguments {
     /// The target on the unit cube: a formula in x1, x2, ... such as "x1*(1-x2)/2" (polynomials are exact), or the
     /// function of a simulation such as sim:bumps (of a seed, sim:bumps@3).
-    #[arg(long, value_name = "F")]
+    #[arg(long, value_name = "F", allow_hyphen_values = true)]
     target: Option<String>,
     /// Number of inputs d; by default as many as the formula names.
     #[arg(long, value_name = "d", value_parser = crate::data::natural)]

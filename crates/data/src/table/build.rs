@@ -19,11 +19,10 @@ pub(super) enum Cell<'a> {
 impl<'a> Cell<'a> {
     pub(super) fn parse(text: &'a str, decimal: Decimal) -> Self {
         let text = text.trim();
-        let with_point = decimal.to_point(text);
-        match with_point.as_deref().unwrap_or(text).parse::<f64>() {
-            Ok(value) => Self::number(value),
-            Err(_) if MISSING_CELLS.iter().any(|m| text.eq_ignore_ascii_case(m)) => Self::Missing,
-            Err(_) => Self::Text(text),
+        match decimal.number(text) {
+            Some(value) => Self::number(value),
+            None if MISSING_CELLS.iter().any(|m| text.eq_ignore_ascii_case(m)) => Self::Missing,
+            None => Self::Text(text),
         }
     }
 

@@ -96,16 +96,18 @@ impl Decimal {
         }
     }
 
-    /// The cell with a point, if it is written otherwise.
-    pub(super) fn to_point(self, cell: &str) -> Option<String> {
-        let (whole, fraction) = match self {
-            Self::Comma => cell.split_once(',')?,
-            Self::Point => return None,
-        };
-        let is_plain = !fraction.contains(['.', ',']);
+    /// The number that a cell holds, if it holds one.
+    pub(super) fn number(self, cell: &str) -> Option<f64> {
+        if self == Self::Point || !cell.contains(['.', ',']) {
+            return cell.parse().ok();
+        }
+        let (whole, fraction) = cell.split_once(',').unwrap_or((cell, ""));
         let groups: Vec<&str> = whole.split('.').collect();
         let grouped = groups.iter().skip(1).all(|digits| digits.len() == 3);
-        (is_plain && grouped).then(|| format!("{}.{fraction}", groups.concat()))
+        if !grouped || fraction.contains(['.', ',']) {
+            return None;
+        }
+        format!("{}.{fraction}", groups.concat()).parse().ok()
     }
 }
 
@@ -139,10 +141,10 @@ pub(crate) fn number_hint(cell: &str) -> &'static str {
         .and_then(|cell| cell.rsplit_once('`'));
     match text {
         Some((text, _)) if !is_like_a_number(text) => "",
-        Some((text, _)) if text.contains(',') => {
-            "; if it should be one, write it as 1234.5 or say --decimal comma"
+        Some((text, _)) if text.contains(',') && !is_grouped(text) => {
+            "; if it should be a number, write it as 1234.5 or say --decimal comma"
         }
-        Some(_) => "; if it should be one, write it as 1234.5",
+        Some(_) => "; if it should be a number, write it as 1234.5",
         None => "",
     }
 }

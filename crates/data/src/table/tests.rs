@@ -77,6 +77,11 @@ fn decimal_commas_are_recognised_and_said() {
     let table = Table::from_reader("t.csv", &b"x;y\n694,156;1\n1,5;2\n"[..], &options).unwrap();
     assert_eq!(numbers(&table, "x"), [694.156, 1.5]);
     assert!(table.notes().is_empty());
+    // Then points are thousands, or no part of a number.
+    let table = Table::from_reader("t.csv", &b"x;y\n5.185;1,5\n857;2\n"[..], &options).unwrap();
+    assert_eq!(numbers(&table, "x"), [5185.0, 857.0]);
+    let table = Table::from_reader("t.csv", &b"x;y\n5.18;1,5\n857;2\n"[..], &options).unwrap();
+    assert_eq!(texts(&table, "x")[0].as_deref(), Some("5.18"));
     // Quoted cells of a comma file.
     assert_eq!(
         numbers(&read("x,y\n\"0,5\",1\n\"1,5\",2\n").unwrap(), "x"),

@@ -75,13 +75,15 @@ pub fn behind_links(path: &Path) -> io::Result<PathBuf> {
     ))
 }
 
-/// How the names of temporary files for a path begin: `.NAME.tmp`, with a name that leaves room for the rest.
+/// How the names of temporary files for a path begin: `.NAME.tmp`, or a name of our own where that leaves no room for the rest.
 fn temporary_prefix(path: &Path) -> OsString {
     let mut prefix = OsString::from(".");
     let name = path.file_name().unwrap_or_default();
-    if name.len() <= 200 {
-        prefix.push(name);
-    }
+    prefix.push(if name.len() <= 200 {
+        name
+    } else {
+        OsStr::new("loopfit")
+    });
     prefix.push(".tmp");
     prefix
 }

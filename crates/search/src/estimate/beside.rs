@@ -37,7 +37,7 @@ impl Prepared {
         };
         let y = part.samples.y();
         let mut losses = Vec::new();
-        for held in &part.folds {
+        for held in part.judging() {
             let mut is_held = vec![false; y.len()];
             held.iter().for_each(|row| is_held[*row] = true);
             let kept: Vec<usize> = (0..y.len()).filter(|row| !is_held[*row]).collect();
@@ -90,7 +90,7 @@ impl Prepared {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<(&'static str, f64, f64)>, SearchError> {
         let part = &self.first;
-        let found = reference(&part.samples, self.likelihood, &part.folds, stream, stop);
+        let found = reference(&part.samples, self.likelihood, part.judging(), stream, stop);
         let Some(found) = found else {
             return Ok(None);
         };

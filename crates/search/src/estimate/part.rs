@@ -61,6 +61,14 @@ impl Part {
         })
     }
 
+    /// The held-out rows of the folds that what is reported comes from.
+    pub(super) fn judging(&self) -> &[Vec<usize>] {
+        match &self.fresh[..] {
+            [] => &self.folds,
+            fresh => fresh,
+        }
+    }
+
     /// What a mean loss is to be multiplied with to be the error in the units of the data.
     pub(super) fn scale(&self, likelihood: Likelihood) -> f64 {
         match likelihood {

@@ -2,7 +2,7 @@
 
 use super::Arguments;
 use super::result::Compared;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::{Global, interrupt, json, output, progress};
 use anyhow::Result;
 use loopfit_engine::Engine;
@@ -21,6 +21,11 @@ pub(super) fn run(
     seeds: &[u64],
     global: &Global,
 ) -> Result<(Compared, Exit)> {
+    if a.estimate.test_fraction() == 0.0 {
+        return Err(usage(
+            "a comparison is made on test rows: --test-fraction must be above 0".to_string(),
+        ));
+    }
     let engine = Engine::new(global.threads)?;
     let ask = |seed: u64| Ask {
         refit: false,

@@ -43,7 +43,8 @@ fn compare(files: &[PathBuf], global: &Global) -> Result<Exit> {
     let (mut lines, mut objects) = (String::new(), Vec::new());
     for file in files {
         let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
+        let text =
+            loopfit_model::file::read_text(file).with_context(|| format!("cannot read {name}"))?;
         let comparison = golden::compare(&text).with_context(|| name.clone())?;
         let numbers = number::integer(comparison.compared as u64);
         // Texts for people are not compared.
