@@ -80,6 +80,16 @@ pub enum StudyError {
         /// Why.
         why: String,
     },
+    /// A file whose tables cannot be made out.
+    #[error(
+        "{path} cannot be read as a store, and nothing in it can be mended: {why}; move it away and run again, or merge from another copy of it"
+    )]
+    Ruined {
+        /// The file.
+        path: String,
+        /// Why.
+        why: String,
+    },
     /// No store where one was expected.
     #[error("{path} holds no study; make one with `loopfit study run NAME --out DIR`")]
     NoStore {
@@ -212,9 +222,12 @@ pub enum StudyError {
 
 impl StudyError {
     pub(crate) fn store(path: &Path, error: rusqlite::Error) -> Self {
-        Self::Store {
-            path: path.display().to_string(),
-            why: error.to_string(),
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
+        let (path, why) = (path.display().to_string(), error.to_string());
+        match error.sqlite_error_code() {
+            // The last one: the tables do not have what every store has.
+            Some(DatabaseCorrupt | NotADatabase | Unknown) => Self::Ruined { path, why },
+            _ => Self::Store { path, why },
         }
     }
 }

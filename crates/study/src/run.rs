@@ -164,6 +164,14 @@ pub(crate) fn development(study: &Study) -> Vec<Task> {
     tasks
 }
 
+/// All tasks that a study may have.
+pub(crate) fn tasks(study: &Study) -> Vec<Task> {
+    let cases: Vec<_> = study.cases.iter().collect();
+    let mut tasks = development(study);
+    tasks.extend(confirmation(study, &cases));
+    tasks
+}
+
 /// The tasks of confirmation.
 pub(crate) fn confirmation(study: &Study, cases: &[&Case]) -> Vec<Task> {
     let mut tasks = Vec::new();

@@ -157,15 +157,7 @@ impl Store {
             if c.query_row(query, [study, &task.name], |r| r.get(0))? {
                 return Ok(());
             }
-            let row = [
-                Value::from(study.to_string()),
-                task.name.clone().into(),
-                task.phase.name().to_string().into(),
-                task.case.clone().into(),
-                task.split.map(|s| s as i64).into(),
-                (task.seed as i64).into(),
-            ];
-            TASK.insert(c, &row)
+            insert_task(c, study, task)
         })
     }
 
@@ -427,7 +419,7 @@ impl Store {
             let done = matches!(other.is_done(&named.name, &task.name, judged), Ok(true));
             let of = Some((named.name.as_str(), task.name.as_str()));
             let sound = || {
-                let damage = other.with(|c| verify::examine(c, of));
+                let damage = other.with(|c| verify::examine(c, VERSION, of));
                 damage.is_ok_and(|damage| damage.is_empty())
             };
             if same && done && sound() {
@@ -451,6 +443,18 @@ impl Store {
             rows.collect()
         })
     }
+}
+
+fn insert_task(c: &Connection, study: &str, task: &Task) -> rusqlite::Result<()> {
+    let row = [
+        Value::from(study.to_string()),
+        task.name.clone().into(),
+        task.phase.name().to_string().into(),
+        task.case.clone().into(),
+        task.split.map(|s| s as i64).into(),
+        (task.seed as i64).into(),
+    ];
+    TASK.insert(c, &row)
 }
 
 /// The first digits of a hash, for people.

@@ -3,8 +3,8 @@
 
 use super::record::{CHOICE, FIT, SCORE, STUDY, TABLES, TALLY};
 use super::verify::{Damage, key, scan, text};
-use super::{APPLICATION, SCHEMA, VERSION, read_study};
-use crate::StudyError;
+use super::{APPLICATION, SCHEMA, VERSION, insert_task, read_study};
+use crate::{StudyError, run};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,9 @@ pub(super) fn fresh(path: &Path) -> Result<Connection, StudyError> {
 }
 
 /// Writes the sound records of a store to a new file: all fits that have their checksums, and the
-/// choices and scores of the tasks that nothing is wrong with. A store of version 1 is taken as it is.
+/// choices and scores of the tasks that nothing is wrong with. Tasks that are gone are entered again
+/// from the protocol. A store of version 1 is taken as it is if all of it can be read; otherwise nobody
+/// knows which choices and scores are whole, and all are left out.
 pub(super) fn rewrite(
     from: &Connection,
     version: i64,
@@ -33,17 +35,20 @@ pub(super) fn rewrite(
     let _ = std::fs::remove_file(to);
     let target = fresh(to)?;
     let write = || -> rusqlite::Result<()> {
-        // Records may outlive the task that they belong to: the run enters it again.
+        // Records may outlive the study that they belong to: the run enters it again.
         target.execute_batch("PRAGMA foreign_keys = OFF; BEGIN")?;
         for table in TABLES {
             if version < VERSION && *table == TALLY {
                 continue;
             }
-            // What cannot be read is not there.
+            let derived = [CHOICE, SCORE, TALLY].contains(table);
+            if version < VERSION && derived && !damage.is_empty() {
+                continue;
+            }
+            // What cannot be read is not there: the damage says so.
             scan(from, table, version, None, |sound, row| {
                 let unsettled = table.is_of_tasks() && {
                     let key = key(row);
-                    let derived = [CHOICE, SCORE, TALLY].contains(table);
                     damage.foreign.contains(&key) || (derived && damage.again.contains(&key))
                 };
                 let wrong = *table == STUDY
@@ -56,12 +61,35 @@ pub(super) fn rewrite(
                 table.insert(&target, &values)
             })?;
         }
+        enter_tasks(&target)?;
         if version < VERSION {
             tally_all(&target)?;
         }
         target.execute_batch("COMMIT")
     };
     write().map_err(|e| StudyError::store(to, e))
+}
+
+/// Enters the tasks that fits belong to and that are not there, as their protocols have them.
+fn enter_tasks(c: &Connection) -> rusqlite::Result<()> {
+    let orphans: Vec<[String; 5]> = c
+        .prepare(
+            "SELECT f.study, f.task, s.name, s.protocol, s.hash FROM \
+             (SELECT study, task FROM fit EXCEPT SELECT study, task FROM task) f \
+             JOIN study s ON s.name = f.study",
+        )?
+        .query_map([], |r| {
+            Ok([r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?])
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    for [study, task, name, json, hash] in orphans {
+        let tasks = read_study(&name, &json, &hash).map(|study| run::tasks(&study));
+        let tasks = tasks.unwrap_or_default();
+        if let Some(known) = tasks.iter().find(|known| known.name == task) {
+            insert_task(c, &study, known)?;
+        }
+    }
+    Ok(())
 }
 
 /// Counts the records of all tasks whose choices and scores are made.
@@ -82,9 +110,16 @@ fn tally_all(c: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Puts a store that was written anew in the place of the old one, of which a copy is kept.
+/// Puts a store that was written anew in the place of the old one, of which a copy is kept
+/// beside those that were kept before.
 pub(super) fn replace(store: &Path, with: &Path) -> Result<PathBuf, StudyError> {
-    let kept = store.with_extension("sqlite.old");
+    let mut kept = store.with_extension("sqlite.old");
+    for number in 2.. {
+        if std::fs::symlink_metadata(&kept).is_err() {
+            break;
+        }
+        kept = store.with_extension(format!("sqlite.old.{number}"));
+    }
     let wrong = |e: std::io::Error| StudyError::File {
         path: store.display().to_string(),
         why: e.to_string(),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 ///
 /// Studies of the same name must have the same protocol, and rows with the same key the same
 /// content; of two times of one fit the shorter is kept. Stores of version 1, which have no checksums,
-/// are taken as they are.
+/// are taken as they are if all of them can be read.
 pub fn merge(stores: &[PathBuf], directory: &Path) -> Result<PathBuf, StudyError> {
     let mut files: Vec<PathBuf> = Vec::new();
     for path in stores {
@@ -55,10 +55,14 @@ fn same_protocols(files: &[PathBuf]) -> Result<(), StudyError> {
     let mut known: Vec<(String, String, PathBuf)> = Vec::new();
     for file in files {
         let store = match Store::open(file) {
-            Err(StudyError::NoChecksums { .. }) => Store::open_unchecked(file),
-            other => other,
+            Err(StudyError::NoChecksums { .. }) => {
+                let store = Store::open_unchecked(file)?;
+                store.check_sound(store.version()?)?;
+                store
+            }
+            other => other?,
         };
-        for named in store?.studies()? {
+        for named in store.studies()? {
             let hash = named.study.hash();
             match known.iter().find(|(name, _, _)| *name == named.name) {
                 Some((name, other, first)) if *other != hash => {

@@ -25,10 +25,7 @@ impl Store {
         let lock = lock(&path)?;
         let mut store = Self::prepared(&path)?;
         let version = store.version()?;
-        let damage = match version {
-            VERSION => store.with(|c| verify::examine(c, None))?,
-            _ => Damage::default(),
-        };
+        let damage = store.with(|c| verify::examine(c, version, None))?;
         if version != VERSION || !damage.is_empty() {
             store = store.mended(version, &damage)?;
         }
@@ -47,6 +44,12 @@ impl Store {
         let kept = replaced?;
         let mut store = Self::prepared(&path)?;
         store.notice = Some(match version {
+            _ if version < VERSION && !damage.is_empty() => format!(
+                "{} had no checksums and is damaged ({}); the fits that could be read were kept, all choices and scores are made again; the file as it was is {}",
+                path.display(),
+                damage.summary(),
+                kept.display()
+            ),
             VERSION => format!(
                 "{} was damaged ({}); what is sound was kept, the rest is run again; the file as it was is {}",
                 path.display(),
@@ -72,12 +75,18 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StudyError> {
         let store = Self::open_unchecked(path)?;
         store.check_version()?;
-        let damage = store.with(|c| verify::examine(c, None))?;
+        store.check_sound(VERSION)?;
+        Ok(store)
+    }
+
+    /// Refuses a store that something is wrong with, as far as its version tells.
+    pub(super) fn check_sound(&self, version: i64) -> Result<(), StudyError> {
+        let damage = self.with(|c| verify::examine(c, version, None))?;
         if damage.is_empty() {
-            return Ok(store);
+            return Ok(());
         }
         Err(StudyError::Damaged {
-            path: store.path.display().to_string(),
+            path: self.path.display().to_string(),
             what: damage.summary(),
         })
     }

@@ -412,7 +412,10 @@ fn records_that_were_changed_or_deleted_are_noticed() {
         ),
         ("UPDATE score SET value = 0", "score single MSE of task"),
         ("UPDATE choice SET fit = NULL", "choice single of task"),
-        ("UPDATE task SET seed = 5 WHERE seed = 1", "task of task"),
+        (
+            "UPDATE task SET seed = 5 WHERE seed = 1",
+            "task confirmation/bumps/1 of study small: its content",
+        ),
         (
             "UPDATE study SET protocol = replace(protocol, '8', '9')",
             "protocol of study small",
@@ -621,4 +624,110 @@ fn a_damaged_file_is_said() {
         drop(store);
         assert!(Store::open(&path).is_ok());
     }
+}
+
+/// The first version has no checksums, but what cannot be read is not taken for what was never there.
+#[test]
+fn an_unreadable_page_of_a_store_without_checksums_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(WHOLE_FILE);
+    let c = Connection::open(&path).unwrap();
+    c.execute_batch("PRAGMA page_size = 512").unwrap();
+    c.execute_batch(include_str!("../../tests/assets/store-1.sql"))
+        .unwrap();
+    for i in 0..120 {
+        let task = "'old', 'confirmation/bumps/1', 'single'";
+        c.execute_batch(&format!(
+            "INSERT INTO score VALUES({task}, 'metric-{i:03}', 0.5)"
+        ))
+        .unwrap();
+    }
+    drop(c);
+    let mut bytes = std::fs::read(&path).unwrap();
+    // A leaf of the table begins with 13.
+    let leaf = |page: &&mut [u8]| page[0] == 13 && page.windows(10).any(|w| w == b"metric-060");
+    let page = bytes.chunks_mut(512).find(leaf).unwrap();
+    page[..16].fill(0xA5);
+    std::fs::write(&path, &bytes).unwrap();
+    let merged = folder.path().join("merged");
+    let error = merge(std::slice::from_ref(&path), &merged).unwrap_err();
+    assert!(matches!(error, StudyError::Damaged { .. }), "{error}");
+    assert!(!merged.exists());
+    let store = Store::create(folder.path(), Shard::WHOLE).unwrap();
+    let notice = store.notice().unwrap();
+    assert!(notice.contains("scores are made again"), "{notice}");
+    assert!(!notice.contains("as it was, and"), "{notice}");
+    let task = "confirmation/bumps/1";
+    let fit = store.fit("old", task, "single/round-1/start-000").unwrap();
+    assert!(fit.is_some());
+    assert!(!store.is_done("old", task, true).unwrap());
+    drop(store);
+    assert!(Store::open(&path).is_ok());
+}
+
+/// What a mended store keeps is sound whatever is run next, and no copy of a damaged store is lost.
+#[test]
+fn a_task_that_is_damaged_is_entered_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(WHOLE_FILE);
+    drop(filled(folder.path(), Shard::WHOLE, &[1, 2]));
+    for (number, sql) in [
+        "UPDATE task SET seed = 5 WHERE seed = 1",
+        "UPDATE task SET task = 'nowhere' WHERE seed = 1",
+        "DELETE FROM task",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let c = Connection::open(&path).unwrap();
+        tamper(&c, sql);
+        drop(c);
+        let damaged = std::fs::read(&path).unwrap();
+        let store = Store::create(folder.path(), Shard::WHOLE).unwrap();
+        assert!(store.notice().is_some(), "{sql}");
+        let fit = store.fit("small", "confirmation/bumps/1", "f").unwrap();
+        assert!(fit.is_some(), "{sql}");
+        drop(store);
+        let store = Store::create(folder.path(), Shard::WHOLE).unwrap();
+        assert_eq!(store.notice(), None, "{sql}");
+        let kept = ["sqlite.old", "sqlite.old.2", "sqlite.old.3"][number];
+        let kept = std::fs::read(path.with_extension(kept)).unwrap();
+        assert!(kept == damaged, "{sql}");
+    }
+    // A task that its study does not have goes with all that belonged to it.
+    let c = Connection::open(&path).unwrap();
+    tamper(&c, "UPDATE fit SET task = 'nowhere' WHERE task LIKE '%/2'");
+    seal(&c);
+    drop(c);
+    assert!(
+        Store::create(folder.path(), Shard::WHOLE)
+            .unwrap()
+            .notice()
+            .is_some()
+    );
+    assert!(Store::open(&path).is_ok());
+}
+
+#[test]
+fn tables_that_cannot_be_made_out_come_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(WHOLE_FILE);
+    drop(filled(folder.path(), Shard::WHOLE, &[1]));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let word = b"CREATE TABLE fit";
+    // Also what is left of it in unused space.
+    for at in 0..bytes.len() - word.len() {
+        if bytes[at..].starts_with(word) {
+            bytes[at + 7] = b'?';
+        }
+    }
+    std::fs::write(&path, &bytes).unwrap();
+    for error in [
+        Store::create(folder.path(), Shard::WHOLE).unwrap_err(),
+        Store::open(&path).unwrap_err(),
+    ] {
+        let said = error.to_string();
+        assert!(said.contains("move it away and run again"), "{said}");
+    }
+    assert!(std::fs::read(&path).unwrap() == bytes);
 }

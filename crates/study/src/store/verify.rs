@@ -29,9 +29,10 @@ pub struct Fault {
 
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.record)?;
-        if let Some(task) = &self.task {
-            write!(f, " of task {task}")?;
+        match &self.task {
+            Some(task) if self.record == TASK.name => write!(f, "task {task}")?,
+            Some(task) => write!(f, "{} of task {task}", self.record)?,
+            None => write!(f, "{}", self.record)?,
         }
         if !self.study.is_empty() {
             write!(f, " of study {}", self.study)?;
@@ -110,7 +111,7 @@ pub fn verify(path: &Path) -> Result<Vec<Verified>, StudyError> {
     let look = |path: PathBuf| {
         let store = Store::open_unchecked(&path)?;
         store.check_version()?;
-        let damage = store.with(|c| examine(c, None))?;
+        let damage = store.with(|c| examine(c, VERSION, None))?;
         Ok(Verified { path, damage })
     };
     find_all(path)?.into_iter().map(look).collect()
@@ -184,27 +185,33 @@ struct Seen {
     decisions: BTreeSet<(String, String)>,
 }
 
-/// Looks through a store, or at one task of it, in one state even while another process writes.
-pub(super) fn examine(c: &Connection, of: Option<(&str, &str)>) -> rusqlite::Result<Damage> {
+/// Looks through a store, or at one task of it, in one state even while another process writes. Of
+/// version 1 it can only be said whether all of it can be read.
+pub(super) fn examine(
+    c: &Connection,
+    version: i64,
+    of: Option<(&str, &str)>,
+) -> rusqlite::Result<Damage> {
     let snapshot = c.unchecked_transaction()?;
     let mut damage = Damage::default();
     if of.is_none() {
         let pages = c.query_row("PRAGMA integrity_check(1)", [], |r| r.get(0));
         let pages: String = pages.unwrap_or_else(|e| e.to_string());
         if pages != "ok" {
-            damage.add("", None, "the file".to_string(), &pages);
+            damage.add("", None, "the file".to_string(), &pages.replace('\n', " "));
         }
-        if objects(c)? != *expected_objects()? {
+        if version == VERSION && objects(c)? != *expected_objects()? {
             let why = "its tables and triggers are not those of this version";
             damage.add("", None, "the file".to_string(), why);
         }
     }
     let mut seen = Seen::default();
     for table in TABLES {
-        if of.is_some() && !table.is_of_tasks() {
+        let none = version < VERSION && *table == TALLY;
+        if none || (of.is_some() && !table.is_of_tasks()) {
             continue;
         }
-        let unreadable = scan(c, table, VERSION, of, |sound, row| {
+        let unreadable = scan(c, table, version, of, |sound, row| {
             if sound {
                 seen.take(table, row, &mut damage)
             } else {
@@ -221,9 +228,11 @@ pub(super) fn examine(c: &Connection, of: Option<(&str, &str)>) -> rusqlite::Res
             );
         }
     }
-    seen.check_tasks(of.is_none(), &mut damage);
-    seen.check_counts(c, &mut damage)?;
-    if of.is_none() {
+    if version == VERSION {
+        seen.check_tasks(of.is_none(), &mut damage);
+        seen.check_counts(c, &mut damage)?;
+    }
+    if version == VERSION && of.is_none() {
         seen.check_decisions(&mut damage);
     }
     snapshot.finish()?;
@@ -331,13 +340,23 @@ impl Seen {
         let of_counts = self.counts.keys().map(|(key, _)| key);
         let mentioned = of_counts.chain(self.tallies.keys().map(|(key, _)| key));
         let mentioned: BTreeSet<&Key> = mentioned.collect();
-        for key in mentioned {
-            if !self.tasks.contains_key(key) && !damage.again.contains(key) {
-                damage.unsettles(key, "task".to_string(), "it is missing");
+        let orphans: Vec<&Key> = mentioned
+            .into_iter()
+            .filter(|key| !self.tasks.contains_key(*key))
+            .collect();
+        for key in &orphans {
+            if !damage.again.contains(*key) {
+                damage.unsettles(key, TASK.name.to_string(), "it is missing");
             }
         }
         if !whole {
             return;
+        }
+        for key in orphans {
+            let study = self.studies.get(&key.0);
+            if study.is_some_and(|study| run::tasks(study).iter().all(|task| task.name != key.1)) {
+                damage.foreign.insert(key.clone());
+            }
         }
         let mut expected: BTreeMap<&str, BTreeSet<Task>> = BTreeMap::new();
         let mut missing = BTreeSet::new();
@@ -346,14 +365,8 @@ impl Seen {
                 missing.insert(&key.0);
                 continue;
             };
-            let all = expected.entry(&key.0).or_insert_with(|| {
-                let cases: Vec<_> = study.cases.iter().collect();
-                let confirmation = run::confirmation(study, &cases);
-                run::development(study)
-                    .into_iter()
-                    .chain(confirmation)
-                    .collect()
-            });
+            let all = expected.entry(&key.0);
+            let all = all.or_insert_with(|| run::tasks(study).into_iter().collect());
             if !all.contains(task) {
                 damage.foreign.insert(key.clone());
                 damage.unsettles(key, "task".to_string(), "its study does not have it");
