@@ -127,8 +127,15 @@ const CORRECTIONS: [(&str, &str); 3] = [
     ),
 ];
 
-/// The corrections of what a protocol says.
-pub(crate) fn corrections(study: &Study) -> Vec<String> {
+/// The corrections of what a built-in protocol says; what others say is theirs.
+pub(crate) fn corrections(named: &Named) -> Vec<String> {
+    let study = &named.study;
+    let ours = builtin(&named.name).is_ok_and(|known| {
+        [known.study.hash(), known.study.quick().hash()].contains(&study.hash())
+    });
+    if !ours {
+        return Vec::new();
+    }
     let texts = || study.caveats.iter().chain([&study.question]);
     let known = CORRECTIONS.iter();
     let wrong = known.filter(|(words, _)| texts().any(|text| text.contains(words)));

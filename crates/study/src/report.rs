@@ -47,7 +47,7 @@ pub fn report(store: &Store, named: &Named) -> Result<Document, StudyError> {
         blocks.extend(figures::pairs(&results, &published));
     }
     blocks.extend(records::costs(&results));
-    let corrections = builtin::corrections(&named.study);
+    let corrections = builtin::corrections(named);
     let remarks = [
         named.study.caveats.clone(),
         corrections,

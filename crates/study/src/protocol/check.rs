@@ -289,11 +289,11 @@ pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     let begins = name.starts_with(char::is_alphanumeric) && !name.starts_with("www.");
     // The page over all reports has this one.
     let taken = name.eq_ignore_ascii_case("index");
-    if begins && !taken && name.chars().all(simple) && name.chars().count() <= LONGEST_NAME {
+    if begins && !taken && name.chars().all(simple) && name.len() <= LONGEST_NAME {
         Ok(())
     } else {
         Err(
-            "a name has up to 100 letters, digits and -_.+ alone, begins with a letter or digit, and is not `index`",
+            "a name has up to 100 bytes, letters, digits and -_.+ alone, begins with a letter or digit, and is not `index`",
         )
     }
 }

@@ -265,3 +265,31 @@ fn paths_have_the_published_sizes() {
         assert_eq!(updates, path.updates, "{}", path.study);
     }
 }
+
+/// A name with its ending is a file's name, which most systems limit to 255 bytes.
+#[test]
+fn names_are_limited_in_bytes() {
+    use super::check_name;
+    assert!(check_name(&"a".repeat(100)).is_ok());
+    assert!(check_name(&"a".repeat(101)).is_err());
+    assert!(check_name(&"\u{20000}".repeat(25)).is_ok());
+    assert!(check_name(&"\u{20000}".repeat(26)).is_err());
+}
+
+/// A correction is of what a built-in study says, not of the same words in a study of someone else.
+#[test]
+fn only_built_in_studies_are_corrected() {
+    let (mut corrected, mut quick) = (0, 0);
+    for name in builtin::names() {
+        let mut named = builtin::find(name).unwrap().remove(0);
+        corrected += builtin::corrections(&named).len();
+        named.study = named.study.quick();
+        quick += builtin::corrections(&named).len();
+        named.study.title = "Another".to_string();
+        assert!(builtin::corrections(&named).is_empty(), "{name}");
+        let own = Named::new("own", builtin::find(name).unwrap().remove(0).study);
+        assert!(builtin::corrections(&own).is_empty(), "{name}");
+    }
+    // A quick study has a question of its own, and the same caveats.
+    assert!(corrected >= 3 && quick >= 1, "{corrected} {quick}");
+}

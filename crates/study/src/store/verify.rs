@@ -102,6 +102,8 @@ impl Damage {
 pub struct Verified {
     /// The file.
     pub path: PathBuf,
+    /// The store, to ask it more.
+    pub store: Store,
     /// What is wrong with it.
     pub damage: Damage,
 }
@@ -112,7 +114,11 @@ pub fn verify(path: &Path) -> Result<Vec<Verified>, StudyError> {
         let store = Store::open_unchecked(&path)?;
         store.check_version()?;
         let damage = store.with(|c| examine(c, VERSION, None))?;
-        Ok(Verified { path, damage })
+        Ok(Verified {
+            path,
+            store,
+            damage,
+        })
     };
     find_all(path)?.into_iter().map(look).collect()
 }

@@ -4,7 +4,7 @@ use super::fits;
 use crate::exit::Exit;
 use crate::{Global, output};
 use anyhow::Result;
-use loopfit_study::{Store, status, store};
+use loopfit_study::{status, store};
 use serde_json::json;
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(super) fn run(path: &Path, global: &Global) -> Result<Exit> {
     for found in &stores {
         let faults = &found.damage.faults;
         let states = match faults.is_empty() {
-            true => status::status(&Store::open(&found.path)?)?,
+            true => status::status(&found.store)?,
             false => Vec::new(),
         };
         let path = found.path.display();
