@@ -456,6 +456,7 @@ fn records_that_were_changed_or_deleted_are_noticed() {
             Err(error) => error.to_string(),
         };
         assert!(said.contains(says), "{sql}: {said}");
+        assert!(!said.contains("task of task"), "{sql}: {said}");
         let error = Store::open(&path).unwrap_err().to_string();
         assert!(!error.contains('\n'), "{sql}: {error}");
         assert!(
