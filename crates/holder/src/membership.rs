@@ -19,6 +19,11 @@ pub struct Sampling {
 const INDICES: usize = 64;
 /// Pairs are this many powers of two apart at the closest.
 const SCALES: u64 = 20;
+/// Closer pairs say more of rounding than of the function.
+const CLOSEST: f64 = 1e-7;
+/// What rounding may add to a derivative, in units of its last place. At the closest pairs this takes `1e-7` of the largest
+/// derivative from a quotient, at most, and a bound below that derivative is refuted anyway.
+const ROUNDING: f64 = 64.0 * f64::EPSILON;
 /// How often the worst pair is made worse, at most.
 const REFINEMENTS: usize = 100;
 /// Excess over a bound, relative to it, that counts as rounding.
@@ -84,7 +89,7 @@ impl HolderClass {
     ///
     /// Pairs are independent points, or lie `2^-j` apart, `j <= 20`, along an axis, a diagonal or
     /// any direction; the ends of the worst one are moved along its line as long as that makes it
-    /// worse, which finds kinks.
+    /// worse, which finds kinks, but not closer than `1e-7`: there rounding would look steep.
     ///
     /// # Panics
     /// If the function has another number of inputs than the class.
@@ -116,11 +121,31 @@ impl HolderClass {
                 all_indices: *all,
             }
         };
+        let orders: Vec<Largest> = indices.iter().enumerate().map(largest).collect();
+        let error = f.error(k) + ROUNDING * orders[k].value;
+        let pairs = (sampling.pairs, root.child("pairs"));
         Membership {
             bound: self.bound(),
-            orders: indices.iter().enumerate().map(largest).collect(),
-            quotient: self.steepest(f, &indices[k].0, sampling.pairs, root.child("pairs")),
+            quotient: self.steepest(f, &indices[k].0, error, pairs),
+            orders,
         }
+    }
+
+    /// How many derivatives of each order, from zero to `k`, [`HolderClass::check`] takes at most.
+    pub fn derivatives(self, sampling: &Sampling) -> Vec<f64> {
+        let (d, k) = (self.smoothness().d(), self.smoothness().k());
+        let (points, pairs) = (sampling.points as f64, sampling.pairs as f64);
+        let of_order = |order: usize| {
+            // Multi-indices of the order: C(d + order - 1, order).
+            let all = (1..=order).fold(1.0, |c, i| c * (d + i - 1) as f64 / i as f64);
+            let indices = all.min(INDICES as f64);
+            let quotients = match order == k {
+                true => 2.0 * (indices * pairs + (REFINEMENTS * MOVES) as f64),
+                false => 0.0,
+            };
+            indices * points + quotients
+        };
+        (0..=k).map(of_order).collect()
     }
 
     /// The largest quotient among pairs and below the worst of them.
@@ -128,8 +153,8 @@ impl HolderClass {
         self,
         f: &impl Differentiable,
         indices: &[Vec<usize>],
-        pairs: usize,
-        stream: Stream,
+        error: f64,
+        (pairs, stream): (usize, Stream),
     ) -> Quotient {
         let d = self.smoothness().d();
         let mut worst = Quotient {
@@ -138,14 +163,15 @@ impl HolderClass {
             x: vec![0.5; d],
             y: vec![0.5; d],
         };
-        let error = 2.0 * f.error(self.smoothness().k());
         let quotient = |nu: &[usize], x: &[f64], y: &[f64]| {
-            let rise = f.derivative(nu, x) - f.derivative(nu, y);
             let apart = x.iter().zip(y).map(|(x, y)| (x - y).abs());
-            match apart.fold(0.0, f64::max) {
-                0.0 => 0.0,
-                apart => excess(rise, error) / pow(apart, self.smoothness().alpha()),
+            let apart = apart.fold(0.0, f64::max);
+            if apart < CLOSEST {
+                return 0.0;
             }
+            let (at_x, at_y) = (f.derivative(nu, x), f.derivative(nu, y));
+            let error = 2.0 * error + ROUNDING * (at_x.abs() + at_y.abs());
+            excess(at_x - at_y, error) / pow(apart, self.smoothness().alpha())
         };
         for i in 0..pairs as u64 {
             let (x, y) = pair(d, i, stream.nth(i));
@@ -172,6 +198,9 @@ impl HolderClass {
     }
 }
 
+/// How many [`moves`] there are at most.
+const MOVES: usize = 8 * SCALES as usize;
+
 /// Pairs on the line through a pair: one end moved by the halves, quarters, ... of their distance,
 /// towards the other end or away from it, within the open cube.
 fn moves(x: &[f64], y: &[f64]) -> impl Iterator<Item = (Vec<f64>, Vec<f64>)> {
@@ -187,9 +216,9 @@ fn moves(x: &[f64], y: &[f64]) -> impl Iterator<Item = (Vec<f64>, Vec<f64>)> {
         .filter(|(x, y)| x.iter().chain(y).all(|v| *v > 0.0 && *v < 1.0))
 }
 
-/// The size of a number that may be off by an error; infinite if it is no number.
+/// The size of a number that may be off by an error; infinite if it is no finite number.
 fn excess(value: f64, error: f64) -> f64 {
-    if value.is_nan() {
+    if !value.is_finite() {
         return f64::INFINITY;
     }
     (value.abs() - error).max(0.0)

@@ -57,6 +57,66 @@ fn orders_are_reported_with_their_largest_derivative() {
     assert!(!check(2, 2.5, 8.0, f).holds());
 }
 
+/// A function of two inputs with its derivatives, which claims no error.
+struct Exact(fn(&[usize], &[f64]) -> f64);
+
+impl Differentiable for Exact {
+    fn d(&self) -> usize {
+        2
+    }
+
+    fn derivative(&self, nu: &[usize], x: &[f64]) -> f64 {
+        (self.0)(nu, x)
+    }
+}
+
+/// The smallest bounds of smooth functions are attained; rounding is not taken for steepness.
+#[test]
+fn rounding_refutes_nothing() {
+    let bilinear = |nu: &[usize], x: &[f64]| match nu {
+        [0, 0] => x[0] * (1.0 - x[1]) * 20.0,
+        [1, 0] => (1.0 - x[1]) * 20.0,
+        _ => -x[0] * 20.0,
+    };
+    let cases = [
+        (Exact(|_, x| 3.0 * x[0]), 1.0, 3.0),
+        (Exact(bilinear), 2.0, 20.0),
+        (Exact(|_, x| 100.0 * x[0] + 7.0 * x[1]), 1.0, 107.0),
+        (Exact(|_, x| (x[0] + 10.0) - 10.0), 1.0, 1.0),
+    ];
+    for (f, s, h) in cases {
+        for seed in 0..5 {
+            let found = class(2, s, h).check(&f, &Sampling { seed, ..SAMPLING });
+            assert!(found.holds(), "{found:?}");
+            assert!((found.largest() / h - 1.0).abs() < 1e-6, "{found:?}");
+        }
+        assert!(!class(2, s, 0.999 * h).check(&f, &SAMPLING).holds());
+    }
+}
+
+/// What is predicted is at least what is done, and no more than what may be done.
+#[test]
+fn derivatives_are_counted() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static COUNTS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+    let f = Exact(|nu, x| {
+        COUNTS[nu.iter().sum::<usize>()].fetch_add(1, Ordering::Relaxed);
+        x[0]
+    });
+    let class = class(2, 2.5, 1.0);
+    class.check(&f, &SAMPLING);
+    let most = class.derivatives(&SAMPLING);
+    let done: Vec<f64> = COUNTS
+        .iter()
+        .map(|n| n.load(Ordering::Relaxed) as f64)
+        .collect();
+    assert_eq!((most[0], most[1]), (done[0], done[1]));
+    assert!(
+        done[2] <= most[2] && most[2] <= done[2] + 32_000.0,
+        "{done:?} {most:?}"
+    );
+}
+
 #[test]
 fn a_value_that_is_no_number_refutes() {
     let f = |x: &[f64]| if x[0] < 0.01 { f64::NAN } else { 0.0 };
