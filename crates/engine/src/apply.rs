@@ -53,7 +53,11 @@ pub enum ApplyError {
     },
     /// A normaliser that is hardly known.
     #[error(
-        "log Z of this density is known up to an error of about {0:.1} only, so that its log densities say nothing: fit it with a smaller --bound or fewer columns"
+        "log Z of this density {}, so that its log densities say nothing: fit it with a smaller --bound or fewer columns",
+        match .0.is_nan() {
+            true => "is no number".to_string(),
+            false => format!("is known up to an error of about {:.1} only", .0),
+        }
     )]
     Normaliser(f64),
     /// Iterations that the network does not have.

@@ -37,7 +37,8 @@ impl DensityFacts {
                 self.log_z_error
             ));
         }
-        if self.clipped_rows as f64 > NOTABLE_SHARE * self.rows as f64 {
+        // One row differs from no other.
+        if self.clipped_rows >= 2 && self.clipped_rows as f64 > NOTABLE_SHARE * self.rows as f64 {
             notes.push(format!(
                 "the index is at its bound of ±{} on {} of {} rows, which differ in nothing else: fit with a larger --bound, or look for outliers that widen the box",
                 self.bound, self.clipped_rows, self.rows
@@ -126,7 +127,8 @@ impl FittedModel {
         let predictor = self.predictor();
         let index = |points: &[f64]| predictor.predict(&narrow(points));
         let found = Energy::evaluation(energy.d())?.estimated_log_normaliser(index)?;
-        if found.error > LogNormaliser::HOPELESS {
+        // No number is hopeless as well.
+        if found.error.is_nan() || found.error > LogNormaliser::HOPELESS {
             return Err(ApplyError::Normaliser(found.error));
         }
         Ok(found)
@@ -181,4 +183,33 @@ fn inside(values: &[f64], outside: &[usize]) -> Vec<f64> {
 
 fn narrow(points: &[f64]) -> Vec<f32> {
     points.iter().map(|v| *v as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_row_at_the_bound_differs_from_no_other() {
+        let facts = |clipped_rows| DensityFacts {
+            log_z: 0.0,
+            log_z_error: 0.0,
+            rows: clipped_rows,
+            clipped_rows,
+            bound: 1.0,
+        };
+        assert_eq!(facts(1).notes().len(), 0);
+        assert_eq!(facts(2).notes().len(), 1);
+    }
+
+    #[test]
+    fn a_normaliser_that_is_no_number_is_told() {
+        let told = ApplyError::Normaliser(f64::NAN).to_string();
+        assert!(
+            told.contains("log Z of this density is no number,"),
+            "{told}"
+        );
+        let told = ApplyError::Normaliser(3.0).to_string();
+        assert!(told.contains("an error of about 3.0 only"), "{told}");
+    }
 }
