@@ -259,6 +259,18 @@ fn membership_of_formulas_simulations_and_models() {
     );
     place.refused("theory holder x1+ --smoothness 1", "expected a number");
     place.refused("theory holder x1 --smoothness 0", "smoothness");
+    place.ok("theory holder 3*x1 --smoothness 1 --bound 3");
+    for (formula, s, h) in [("x1*(1-x2)*20", 2, 20.0), ("100*x1+7*x2", 1, 107.0)] {
+        let found = place.json(&format!("theory holder {formula} --smoothness {s}"));
+        let least = found["least_H"].as_f64().unwrap();
+        assert!((least / h - 1.0).abs() < 1e-6, "{found}");
+    }
+    for large in [
+        "x8 --smoothness 6 --points 50",
+        "x1 --smoothness 1e9 --points 1",
+    ] {
+        place.refused(&format!("theory holder {large}"), "fewer --points");
+    }
     place.refused(
         "theory holder sim:bumps --smoothness 1 --dim 2",
         "--dim is for formulas",
@@ -269,6 +281,14 @@ fn membership_of_formulas_simulations_and_models() {
 #[test]
 fn growth_orders_and_explicit_constants() {
     let place = Place::new();
+    for (gamma, words) in [
+        ("-1", "give a positive number\n"),
+        ("5", "take a smaller n, gamma_B or C_B\n"),
+    ] {
+        let command = format!("theory bound --dim 2 --smoothness 1 --over n --gamma {gamma}");
+        let said = place.run(&command).stderr;
+        assert!(String::from_utf8_lossy(&said).ends_with(words), "{said:?}");
+    }
     let sweep = "theory bound --dim 2 --smoothness 1 --over n --gamma 0.1 --below-thresholds --set C_B=64 --from 1e3 --points 5";
     let rows = place.json(sweep);
     let first = place.json(

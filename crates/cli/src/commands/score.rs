@@ -68,7 +68,11 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     }
     let mut text = Table::new([("metric", Align::Left), ("value", Align::Right)]);
     for (name, value) in std::iter::once(&(score.metric, score.value)).chain(&score.also) {
-        text.push([name.to_string(), number::value(*value, 6, Exponent::Own)]);
+        let value = match *name {
+            "rows outside" => number::integer(*value as u64),
+            _ => number::value(*value, 6, Exponent::Own),
+        };
+        text.push([name.to_string(), value]);
     }
     text.push(["rows".to_string(), number::integer(score.rows as u64)]);
     output::print(&text.to_terminal(output::color()))?;

@@ -14,6 +14,22 @@ use loopfit_witness::Expression;
 use serde_json::{Value, json};
 use std::path::Path;
 
+/// The most work that is begun, in steps of some fifty nanoseconds: about a minute.
+const MOST: f64 = 1e9;
+/// Beyond this order even one pair is more work.
+const ORDERS: usize = 1000;
+
+/// The steps of one derivative by automatic differentiation: pairs of monomials up to the order.
+fn automatic(d: usize, order: usize) -> f64 {
+    let monomials = (1..=order).fold(1.0, |c, i| c * (d + i) as f64 / i as f64);
+    monomials * monomials
+}
+
+/// The steps of one finite difference: values of a network on the stencil.
+fn differenced(_d: usize, order: usize) -> f64 {
+    100.0 * (order as f64).exp2()
+}
+
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  loopfit theory holder \"x1*(1-x2)/2\" --smoothness 2\n  loopfit theory holder \"sin(3*x1)/3\" --smoothness 1.5 --bound 3\n  loopfit theory holder sim:bumps --smoothness 2 --bound 100 --json\n  loopfit theory holder model.safetensors --smoothness 1\n\nWith --bound the exit code is 1 where the function is found to be outside the class."
@@ -69,7 +85,7 @@ impl Arguments {
         if !self.function.starts_with("sim:") && !is_file {
             let formula = Expression::parse(&self.function, self.dim);
             let formula = formula.map_err(|error| usage(error.to_string()))?;
-            return self.check(&formula, "exact, by automatic differentiation");
+            return self.check(&formula, "exact, by automatic differentiation", automatic);
         }
         if self.dim.is_some() {
             return Err(usage(
@@ -79,7 +95,7 @@ impl Arguments {
         let name: FunctionName = self.function.parse().map_err(usage)?;
         if let FunctionName::Simulation(simulation, seed) = &name {
             let target = simulation.target(seed.unwrap_or(self.seed));
-            return self.check(&target, "exact, by automatic differentiation");
+            return self.check(&target, "exact, by automatic differentiation", automatic);
         }
         let function = Function::load(&name, self.seed)?;
         if !function.classes().is_empty() {
@@ -101,10 +117,19 @@ impl Arguments {
         // Networks run in 32 bits.
         let error = 16.0 * f64::from(f32::EPSILON) * scale;
         let differences = FiniteDifferences::new(function.d(), value, error);
-        self.check(&differences, "finite differences of a network in 32 bits")
+        self.check(
+            &differences,
+            "finite differences of a network in 32 bits",
+            differenced,
+        )
     }
 
-    fn check(&self, f: &impl Differentiable, derivatives: &'static str) -> Result<Found> {
+    fn check(
+        &self,
+        f: &impl Differentiable,
+        derivatives: &'static str,
+        steps: fn(usize, usize) -> f64,
+    ) -> Result<Found> {
         let d = f.d();
         let wrong = |error: loopfit_holder::Error| usage(error.to_string());
         let smoothness = Smoothness::new(d, self.smoothness).map_err(wrong)?;
@@ -114,6 +139,20 @@ impl Arguments {
             points: self.points,
             pairs: self.points,
         };
+        let k = smoothness.k();
+        let work = match k {
+            0..=ORDERS => {
+                let taken = class.derivatives(&sampling).into_iter().enumerate();
+                taken.map(|(order, taken)| taken * steps(d, order)).sum()
+            }
+            _ => f64::INFINITY,
+        };
+        if work > MOST {
+            return Err(usage(format!(
+                "derivatives up to order {k} with d = {d} at {} points would take minutes or more: take a smaller --smoothness, fewer inputs or fewer --points",
+                number::integer(self.points as u64)
+            )));
+        }
         Ok(Found {
             d,
             derivatives,

@@ -70,7 +70,14 @@ impl SweepArguments {
         };
         let schedule = GrowingBudget::new(problem, thresholds, start, gamma, n as f64);
         let schedule = schedule.map_err(|error| {
-            usage(format!("no schedule at n = {n}: {error}; begin at a larger n with --from, or larger with --set C_B=..."))
+            // A larger budget helps where this one holds no loop.
+            let remedy = match error {
+                loopfit_theory::Error::BudgetTooSmall { .. } => {
+                    "; begin at a larger n with --from, or larger with --set C_B=..."
+                }
+                _ => "",
+            };
+            usage(format!("no schedule at n = {n}: {error}{remedy}"))
         })?;
         Ok(Some(schedule))
     }
@@ -182,6 +189,14 @@ pub(super) fn run(
         return Err(usage(
             "--gamma lets the budget grow with n: use it with --over n".to_string(),
         ));
+    }
+    if let Some(gamma) = a.sweep.gamma
+        && !(gamma > 0.0 && gamma.is_finite())
+    {
+        return Err(usage(format!(
+            "--gamma {} lets no budget grow: give a positive number",
+            number::shortest(gamma)
+        )));
     }
     if a.tolerance.is_some() {
         return Err(usage(
