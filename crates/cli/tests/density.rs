@@ -83,6 +83,9 @@ fn rows_outside_are_counted_and_log_z_has_an_error() {
     let inside = score["rows"].as_u64().unwrap();
     assert!(outside >= 3 && inside + outside == 50, "{score}");
     assert_eq!(score["also"]["error of log Z"].as_f64().unwrap(), error);
+    let text = place.ok("score m.safetensors q.csv");
+    let line = text.lines().find(|line| line.starts_with("rows outside"));
+    assert!(line.unwrap().ends_with(&format!(" {outside}")), "{text}");
     let words = format!("the density, {inside} of 50; over all rows it is infinite");
     assert!(said(&place, "score m.safetensors q.csv").contains(&words));
     // The file has the same validation loss as the table, in the units of the unit cube.
