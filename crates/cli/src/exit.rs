@@ -54,10 +54,9 @@ impl Exit {
             return Self::BadInput;
         }
         // A reader that closes the pipe has what it wanted.
-        let is_broken = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
         if error
-            .chain()
-            .any(|cause| cause.downcast_ref().is_some_and(is_broken))
+            .downcast_ref::<io::Error>()
+            .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
         {
             return Self::Done;
         }

@@ -140,6 +140,14 @@ pub(crate) fn write_rows(
     }
 }
 
+/// What stopped a csv writer: the error of the file or pipe itself, so that a closed pipe is known as one.
+pub(crate) fn csv_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
+    }
+}
+
 /// A writer that fails once Ctrl-C was pressed.
 struct UntilInterrupted<'a>(&'a mut dyn Write);
 

@@ -21,7 +21,7 @@ const INDICES: usize = 64;
 const SCALES: u64 = 20;
 /// Closer pairs say more of rounding than of the function.
 const CLOSEST: f64 = 1e-7;
-/// What rounding may add to a derivative, in units of its last place. At the closest pairs this takes `1e-7` of the largest
+/// What rounding may add to a derivative, in units of its last place. At the closest pairs this takes `6e-7` of the largest
 /// derivative from a quotient, at most, and a bound below that derivative is refuted anyway.
 const ROUNDING: f64 = 64.0 * f64::EPSILON;
 /// How often the worst pair is made worse, at most.

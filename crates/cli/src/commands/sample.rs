@@ -8,7 +8,6 @@ use anyhow::Result;
 use loopfit_engine::FittedModel;
 use loopfit_numerics::stream::Stream;
 use serde_json::json;
-use std::io;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -54,7 +53,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     }
     output::write_rows(a.output.as_deref(), global, |out| {
         let mut csv = csv::Writer::from_writer(out);
-        let mut write = |cells: &[String]| csv.write_record(cells).map_err(io::Error::from);
+        let mut write = |cells: &[String]| csv.write_record(cells).map_err(output::csv_error);
         write(&columns)?;
         for draw in &draws {
             write(&draw.iter().map(f64::to_string).collect::<Vec<_>>())?;

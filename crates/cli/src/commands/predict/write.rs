@@ -219,7 +219,7 @@ impl<'a> Csv<'a> {
     }
 
     fn line(&mut self, cells: impl IntoIterator<Item = String>) -> Result<()> {
-        Ok(self.0.write_record(cells).map_err(io::Error::from)?)
+        Ok(self.0.write_record(cells).map_err(output::csv_error)?)
     }
 
     fn finish(mut self) -> Result<()> {
