@@ -5,7 +5,7 @@ use crate::predict::Predictor;
 use loopfit_data::preprocess::{Features, Input, OutsideRange, PreprocessError};
 use loopfit_data::table::Column;
 use loopfit_data::{Table, Task};
-use loopfit_likelihood::Likelihood;
+use loopfit_likelihood::{Floor, Likelihood};
 use loopfit_model::Architecture;
 use loopfit_numerics::lanes::LANES;
 use loopfit_numerics::libm;
@@ -327,6 +327,11 @@ impl FittedModel {
         }
     }
 
+    /// What probabilities are held to.
+    fn floor(&self) -> Floor {
+        self.known_floor().unwrap_or(Floor::NONE)
+    }
+
     /// How many responses are not what the network says but the nearest that the model gives, if there are some.
     fn held_note(&self, outputs: &[f64]) -> Option<String> {
         if self.preprocessing.task() != Task::Regression {
@@ -388,9 +393,13 @@ impl FittedModel {
 
     fn probabilities(&self, outputs: &[f64], of_row: impl Fn(&[f64]) -> Vec<f64>) -> Predictions {
         let rows = || outputs.chunks(self.likelihood.outputs());
+        let floor = self.floor();
         Predictions::Probabilities {
             classes: self.preprocessing.class_names().to_vec(),
-            values: rows().flat_map(of_row).collect(),
+            values: rows()
+                .flat_map(of_row)
+                .map(|p| floor.probability(p))
+                .collect(),
             labels: rows().map(most_likely).collect(),
         }
     }
@@ -442,8 +451,13 @@ impl FittedModel {
             }
             Likelihood::Energy(energy) => return self.density_score(energy, &outputs, &features),
             Likelihood::Bernoulli(_) | Likelihood::Multiclass(_) => {
-                let value = self.likelihood.average_nll(&outputs, &y)?;
                 let found = outputs.chunks(self.likelihood.outputs()).zip(&y);
+                let floor = self.floor();
+                let nll = found
+                    .clone()
+                    .map(|(f, y)| Ok(floor.nll(self.likelihood.nll(*y, f)?)));
+                let nll: Vec<f64> = nll.collect::<Result<_, ApplyError>>()?;
+                let value = mean(&nll);
                 let right = found
                     .filter(|(f, y)| most_likely(f) == **y as usize)
                     .count();

@@ -3,7 +3,7 @@
 
 use loopfit_data::preprocess::{Input, Target};
 use loopfit_data::{Preprocessing, Task};
-use loopfit_likelihood::Likelihood;
+use loopfit_likelihood::{Floor, Likelihood};
 use loopfit_model::file::FileError;
 use loopfit_model::{Bounds, ModelFile, Parameters};
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,9 @@ pub struct Assessment {
     pub test_rows: usize,
     /// Whether predictions are held to the range of the training targets.
     pub clip: bool,
+    /// The least probability that a class is given, see [`Floor`]; zero where there are no classes.
+    #[serde(default)]
+    pub floor: f64,
     /// Absolute residuals of a regression on rows that the fits had not seen, in the target's units, ascending; thinned to
     /// at most [`Assessment::RESIDUALS`], each the largest of its share.
     pub residuals: Vec<f64>,
@@ -165,8 +168,8 @@ pub enum ModelError {
 }
 
 impl FittedModel {
-    /// Holds predictions to the range of the training targets from now on.
-    pub fn hold_to_range(&mut self) {
+    /// From now on predictions are held to the range of the training targets, if `clip` says so, and probabilities to a floor.
+    pub fn hold(&mut self, clip: bool, floor: Floor) {
         let assessment = self.assessment.get_or_insert(Assessment {
             rows: 0,
             selected_by: String::new(),
@@ -175,10 +178,18 @@ impl FittedModel {
             error: 0.0,
             test_error: None,
             test_rows: 0,
-            clip: true,
+            clip,
+            floor: floor.least(),
             residuals: Vec::new(),
         });
-        assessment.clip = true;
+        assessment.clip = clip;
+        assessment.floor = floor.least();
+    }
+
+    /// The least probability of its classes; none if what the assessment says cannot be.
+    pub(crate) fn known_floor(&self) -> Option<Floor> {
+        let least = self.assessment.as_ref().map_or(0.0, |a| a.floor);
+        Floor::new(self.likelihood, least)
     }
 
     /// Writes the model: beside, synced, then renamed.
@@ -295,6 +306,8 @@ fn contradiction(model: &FittedModel) -> Option<String> {
         ))
     } else if let Some(why) = model.assessment.as_ref().and_then(Assessment::wrong) {
         Some(why.to_string())
+    } else if model.known_floor().is_none() {
+        Some("its least probability leaves no room for others".to_string())
     } else if let Some(why) = overflow(model) {
         Some(why)
     } else if matches!(likelihood, Likelihood::Energy(e) if e.d() != network.d()) {

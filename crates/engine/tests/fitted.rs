@@ -3,7 +3,7 @@
 use loopfit_data::table::Column;
 use loopfit_data::{Preprocessing, Roles, Scaling, Table, Task};
 use loopfit_engine::{FittedModel, ModelError, Predictions, Provenance};
-use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Likelihood, Multiclass, Nodes};
+use loopfit_likelihood::{Bernoulli, Energy, Floor, Gaussian, Likelihood, Multiclass, Nodes};
 use loopfit_model::{Activation, Bounds, Form, Network, Parameters, Tying, init, reference};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
@@ -72,6 +72,33 @@ fn model(task: Task) -> FittedModel {
         },
         assessment: None,
     }
+}
+
+/// However far apart scores are, no class has less than the model's least probability, and the score is that of these probabilities.
+#[test]
+fn probabilities_have_a_floor() {
+    let mut sure = model(Task::Multiclass { classes: 3 });
+    let values = sure.parameters.values().iter().map(|v| 50.0 * v).collect();
+    let network = sure.parameters.network().clone();
+    sure.parameters = Parameters::new(network, values).unwrap();
+    sure.bounds = Bounds::new(1e6, 512.0).unwrap();
+    let (table, rows) = (table(50), (0..50).collect::<Vec<usize>>());
+    let losses = |model: &FittedModel| {
+        let (Predictions::Probabilities { values, .. }, _) = model.predict(&table).unwrap() else {
+            panic!("probabilities")
+        };
+        let y = model.preprocessing.targets(&table, &rows).unwrap();
+        let of_row = |(p, y): (&[f64], &f32)| -p[*y as usize].ln();
+        values.chunks(3).zip(&y).map(of_row).collect::<Vec<f64>>()
+    };
+    let worst = |losses: &[f64]| losses.iter().copied().fold(0.0, f64::max);
+    assert!(worst(&losses(&sure)) > 30.0);
+    let floor = Floor::after(sure.likelihood, 50);
+    sure.hold(false, floor);
+    let held = losses(&sure);
+    assert!(worst(&held) <= -floor.least().ln() + 1e-9);
+    let score = sure.score(&table, &rows).unwrap().value;
+    assert!((score - mean(&held)).abs() < 1e-9);
 }
 
 /// At points of the unit square, what predictions say there; for a density, at where its intervals have those points.

@@ -20,11 +20,12 @@ use crate::rows::{Kind, Rows};
 use crate::tape::Tape;
 use deal::{Deal, Fold};
 use loopfit_data::Samples;
-use loopfit_likelihood::Likelihood;
+use loopfit_likelihood::{Floor, Likelihood};
 use loopfit_model::{Activation, Method, Network};
 use loopfit_numerics::stream::Stream;
 use race::Race;
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// Factors for affine functions, whose fits cost little.
 const LINEAR_FACTORS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
@@ -74,20 +75,43 @@ pub struct Problem<'a> {
     outputs: usize,
     /// The output clipping of the delivered model.
     bound: f64,
+    /// The least probability of a class.
+    floor: Floor,
     /// The folds that choices are selected by.
     deal: Deal,
     /// Other folds, by which those that were selected are judged once more.
     fresh: Option<Deal>,
+    /// All of these folds, which affine functions are selected by: they are few and cost little, and with few rows the strength of
+    /// their penalty depends on how rows are dealt.
+    both: Deal,
     /// The inputs by their importance in all folds.
     ranking: Vec<usize>,
     watch: Watch<'a>,
 }
 
-/// The rows of all folds with some of their inputs.
+/// The rows of all folds of a deal with some of their inputs.
 #[derive(Debug)]
-struct View {
+struct View<'a> {
+    deal: &'a Deal,
     fitted: Vec<Rows>,
     held: Vec<Rows>,
+}
+
+impl<'a> View<'a> {
+    /// All folds with the `k` most important of their inputs.
+    fn new(deal: &'a Deal, k: usize) -> Self {
+        let of = |rows: fn(&Fold) -> &Rows| {
+            let folds = deal.folds.iter();
+            folds
+                .map(|fold| rows(fold).with_inputs(&fold.ranking[..k]))
+                .collect()
+        };
+        Self {
+            deal,
+            fitted: of(|fold| &fold.fitted),
+            held: of(|fold| &fold.held),
+        }
+    }
 }
 
 /// Affine functions that were cross-validated already.
@@ -101,7 +125,7 @@ struct Lines {
 /// A network to cross-validate.
 #[derive(Debug)]
 struct Job<'a> {
-    view: &'a View,
+    view: &'a View<'a>,
     network: &'a Network,
     /// If it begins with units of one input each, how many coefficients these have.
     stepwise: Option<usize>,
@@ -131,14 +155,17 @@ impl<'a> Problem<'a> {
         let deal = |folds: &[Vec<usize>]| Deal::new(samples, kind, outputs, folds);
         let fresh = (!fresh.is_empty()).then(|| deal(fresh));
         let deal = deal(folds);
+        let both = Deal::both(&deal, fresh.as_ref());
         let rankings = deal.folds.iter().map(|fold| &fold.ranking[..]);
         Some(Self {
             d: samples.d(),
             outputs,
             bound: f64::from(bound),
+            floor: Floor::after(likelihood, samples.n()),
             ranking: consensus(rankings, samples.d()),
             deal,
             fresh,
+            both,
             watch,
         })
     }
@@ -209,20 +236,6 @@ impl<'a> Problem<'a> {
         selections
     }
 
-    /// All folds with the `k` most important of their inputs.
-    fn view(&self, k: usize) -> View {
-        let of = |rows: fn(&Fold) -> &Rows| {
-            let folds = self.deal.folds.iter();
-            folds
-                .map(|fold| rows(fold).with_inputs(&fold.ranking[..k]))
-                .collect()
-        };
-        View {
-            fitted: of(|fold| &fold.fitted),
-            held: of(|fold| &fold.held),
-        }
-    }
-
     /// The best affine function under a cap: of all inputs, unless fewer are clearly better.
     fn linear(
         &self,
@@ -235,7 +248,7 @@ impl<'a> Problem<'a> {
         // Of very many inputs and classes it costs more than all the rest, where that is little.
         let first = &self.deal.folds[0].fitted;
         let cost = full_linear_work(self.d, first.factors(), first.n);
-        let steps = (LINEAR_STEPS * self.deal.folds.len()) as f64;
+        let steps = (LINEAR_STEPS * self.both.folds.len()) as f64;
         let sparse = match steps * cost <= work {
             true => space.sparse_linear(),
             false => Vec::new(),
@@ -247,7 +260,7 @@ impl<'a> Problem<'a> {
                 continue;
             }
             let mut job = Job {
-                view: &self.view(network.d()),
+                view: &View::new(&self.both, network.d()),
                 network: &network,
                 stepwise: None,
                 pruned_to: None,
@@ -296,7 +309,7 @@ impl<'a> Problem<'a> {
     /// The best fit to each fold.
     fn fits(&self, job: &Job<'_>, narrow: Option<&Choice>, stream: Stream) -> Vec<Fit> {
         let (network, stop) = (job.network, self.watch.stop);
-        let jobs: Vec<(usize, usize)> = (0..self.deal.folds.len())
+        let jobs: Vec<(usize, usize)> = (0..job.view.deal.folds.len())
             .flat_map(|fold| (0..job.starts).map(move |s| (fold, s)))
             .collect();
         let fits: Vec<Fit> = jobs
@@ -330,14 +343,14 @@ impl<'a> Problem<'a> {
             factors,
         } = *job;
         let stop = self.watch.stop;
-        let best: Vec<Fit> = (0..self.deal.folds.len())
+        let best: Vec<Fit> = (0..view.deal.folds.len())
             .into_par_iter()
             .map(|fold| match pruned_to {
                 Some(count) => fits[fold].pruned(network, &view.fitted[fold], count, stop),
                 None => fits[fold].clone(),
             })
             .collect();
-        let held: Vec<Vec<Held>> = (0..self.deal.folds.len())
+        let held: Vec<Vec<Held>> = (0..view.deal.folds.len())
             .into_par_iter()
             .map(|fold| {
                 let thetas = best[fold].with_factors(network, &view.fitted[fold], factors, stop);
@@ -357,8 +370,8 @@ impl<'a> Problem<'a> {
             ]
             .concat()
         });
-        let read = |fold: &Fold| fold.ranking[..network.d()].to_vec();
-        let fold_inputs: Vec<Vec<usize>> = self.deal.folds.iter().map(read).collect();
+        let read = |fold: &Arc<Fold>| fold.ranking[..network.d()].to_vec();
+        let fold_inputs: Vec<Vec<usize>> = view.deal.folds.iter().map(read).collect();
         let choice = |(f, factor): (usize, &f64)| Choice {
             network: network.clone(),
             inputs: self.ranking[..network.d()].to_vec(),
@@ -368,9 +381,9 @@ impl<'a> Problem<'a> {
             factor: *factor,
             starts,
             steps,
-            losses: self.deal.by_row(&of(f, |held| &held.1)),
+            losses: view.deal.by_row(&of(f, |held| &held.1)),
             outputs: of(f, |held| &held.0),
-            held: self.deal.held.clone(),
+            held: view.deal.held.clone(),
             fits: best.clone(),
             fold_inputs: fold_inputs.clone(),
         };
@@ -410,6 +423,7 @@ impl<'a> Problem<'a> {
             return (nothing(rows.n * self.outputs), nothing(rows.n));
         }
         let tape = Tape::new(network);
-        Objective::new(&tape, rows).outputs(theta, self.bound)
+        let (outputs, losses) = Objective::new(&tape, rows).outputs(theta, self.bound);
+        (outputs, losses.iter().map(|l| self.floor.nll(*l)).collect())
     }
 }

@@ -10,7 +10,7 @@ use crate::replication::{Noise, Source, TableSource, bounds, likelihood};
 use loopfit_data::{Preprocessing, Task};
 use loopfit_engine::{Assessment, Control, Engine, FittedModel, Provenance, error_name};
 use loopfit_estimate::{Choice, Chosen, Problem, Request, Selection, Watch, finish};
-use loopfit_likelihood::Likelihood;
+use loopfit_likelihood::{Floor, Likelihood};
 use loopfit_model::{Activation, Bounds, Method, Network, Reduced};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
@@ -279,6 +279,7 @@ impl Prepared {
             test_error: test.is_finite().then_some(test),
             test_rows: self.test_rows,
             clip: part.clip_pays(self.task, choice),
+            floor: Floor::after(self.likelihood, last.samples.n()).least(),
             residuals: Assessment::thinned(part.residuals(self.task, choice)),
         });
         Ok(Estimate {
@@ -381,9 +382,8 @@ impl Prepared {
         let test = match &self.judge {
             Some(judge) => {
                 let mut model = self.fitted(part, &chosen.best, ask, stream, stop)?;
-                if part.clip_pays(self.task, &chosen.best) {
-                    model.hold_to_range();
-                }
+                let floor = Floor::after(self.likelihood, part.samples.n());
+                model.hold(part.clip_pays(self.task, &chosen.best), floor);
                 judge.judge(&model)?
             }
             None => Judgement::none(),

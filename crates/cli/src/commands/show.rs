@@ -177,6 +177,10 @@ fn describe_assessment(a: &Assessment) -> Vec<(&'static str, String)> {
         let held = "to the range of the targets seen".to_string();
         about.push(("predictions held", held));
     }
+    if a.floor > 0.0 {
+        let least = format!("to at least {}, which the rows support", value(a.floor));
+        about.push(("probabilities held", least));
+    }
     if !a.residuals.is_empty() {
         let kept = format!(
             "from {}: predict --interval",

@@ -4,11 +4,12 @@ use crate::ranking::ranking;
 use crate::rows::{Kind, Rows, shuffled};
 use loopfit_data::Samples;
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// One way to deal rows to folds.
 #[derive(Debug)]
 pub(super) struct Deal {
-    pub(super) folds: Vec<Fold>,
+    pub(super) folds: Vec<Arc<Fold>>,
     /// The held-out rows in the order of the folds.
     pub(super) held: Vec<usize>,
 }
@@ -30,15 +31,24 @@ impl Deal {
             let kept = shuffled((0..samples.n()).filter(|row| !is_held[*row]).collect());
             let rows = |of: &[usize]| Rows::new(samples, of, kind, outputs);
             let fitted = rows(&kept);
-            Fold {
+            Arc::new(Fold {
                 ranking: ranking(&fitted),
                 held: rows(held),
                 fitted,
-            }
+            })
         });
         Self {
             folds: dealt.collect(),
             held: folds.concat(),
+        }
+    }
+
+    /// The folds of a deal and those of another, if there is one.
+    pub(super) fn both(first: &Self, second: Option<&Self>) -> Self {
+        let deals = || [first].into_iter().chain(second);
+        Self {
+            folds: deals().flat_map(|deal| deal.folds.clone()).collect(),
+            held: deals().flat_map(|deal| deal.held.clone()).collect(),
         }
     }
 

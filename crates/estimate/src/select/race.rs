@@ -1,6 +1,6 @@
 //! The networks of a method under one cap: three rounds.
 
-use super::{Job, Problem};
+use super::{Job, Problem, View};
 use crate::candidates::{Candidate, Space, thinned};
 use crate::choice::{Choice, Chosen, paired, sort};
 use crate::fit::Fit;
@@ -205,7 +205,7 @@ impl Race<'_> {
         stream: Stream,
     ) -> Vec<Choice> {
         let job = Job {
-            view: &self.problem.view(entrant.network.d()),
+            view: &View::new(&self.problem.deal, entrant.network.d()),
             network: entrant.network,
             stepwise: entrant.stepwise,
             pruned_to: entrant.pruned_to,
