@@ -191,7 +191,7 @@ impl ReadArguments {
             ));
         }
         Ok(match name {
-            DataName::File(path) => (Table::read(path, options)?, Vec::new()),
+            DataName::File(path) => (Table::read_with(path, options)?, Vec::new()),
             DataName::Set(set) => {
                 let loaded = self.load(set)?;
                 (loaded.table, loaded.notes)
@@ -398,7 +398,7 @@ impl LearnArguments {
                 "a density has no target: leave out --target or --task density".to_string(),
             ));
         }
-        let table = Table::read(path, &self.read.options())?;
+        let table = Table::read_with(path, &self.read.options())?;
         let options = TableOptions {
             target: self.target.clone(),
             task: self.task.map(TaskName::kind),

@@ -69,5 +69,5 @@ pub use roles::Roles;
 pub use samples::Samples;
 pub use simulation::Simulation;
 pub use split::{Groups, Splitter};
-pub use table::{ReadOptions, Table};
+pub use table::{Column, ReadOptions, Table, TableError};
 pub use task::{Task, TaskKind};

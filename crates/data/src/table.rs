@@ -75,7 +75,13 @@ pub struct ReadOptions {
 impl Table {
     /// Reads a file: csv, tsv and the like, also gzip-compressed, or parquet; `-` is
     /// standard input. A pipe is as good as a file, a device is refused: it may have no end.
-    pub fn read(path: &Path, options: &ReadOptions) -> Result<Self, TableError> {
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, TableError> {
+        Self::read_with(path, &ReadOptions::default())
+    }
+
+    /// As [`Table::read`], where looking at the beginning of the file is not enough.
+    pub fn read_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, TableError> {
+        let path = path.as_ref();
         if path == Path::new("-") {
             return Self::from_reader("standard input", std::io::stdin().lock(), options);
         }
@@ -119,6 +125,66 @@ impl Table {
         Err(TableError::ParquetOff {
             file: source.to_string(),
         })
+    }
+
+    /// Numbers in memory, row by row, one column for each name; NaN is a missing cell.
+    ///
+    /// # Example
+    /// ```
+    /// # use loopfit_data::Table;
+    /// let table = Table::from_rows(&[1.0, 2.0, 3.0, 4.0], &["u", "v"])?;
+    /// assert_eq!((table.rows(), table.names().len()), (2, 2));
+    /// # Ok::<(), loopfit_data::TableError>(())
+    /// ```
+    pub fn from_rows<T: Copy + Into<f64>>(
+        values: &[T],
+        names: &[impl AsRef<str>],
+    ) -> Result<Self, TableError> {
+        let width = names.len();
+        if width == 0 || !values.len().is_multiple_of(width) {
+            return Err(TableError::NotRows {
+                values: values.len(),
+                columns: width,
+            });
+        }
+        let empty = Self {
+            source: "memory".to_string(),
+            names: Vec::new(),
+            columns: Vec::new(),
+            verbatim: Vec::new(),
+            notes: Vec::new(),
+        };
+        let columns = names.iter().enumerate();
+        columns.fold(Ok(empty), |table, (k, name)| {
+            let column: Vec<T> = values.iter().skip(k).step_by(width).copied().collect();
+            table?.with_column(name.as_ref(), &column)
+        })
+    }
+
+    /// The same with one more column of numbers; NaN is a missing cell.
+    pub fn with_column<T: Copy + Into<f64>>(
+        mut self,
+        name: &str,
+        values: &[T],
+    ) -> Result<Self, TableError> {
+        let values: Vec<f64> = values.iter().map(|v| (*v).into()).collect();
+        let name = name.to_string();
+        if self.names.contains(&name) {
+            return Err(TableError::TwoColumns { name });
+        }
+        if !self.columns.is_empty() && values.len() != self.rows() {
+            return Err(TableError::ColumnLength {
+                name,
+                found: values.len(),
+                rows: self.rows(),
+            });
+        }
+        if let Some(row) = values.iter().position(|v| v.is_infinite()) {
+            return Err(TableError::InfiniteValue { name, row: row + 1 });
+        }
+        self.names.push(name);
+        self.columns.push(Column::Numeric(values));
+        Ok(self)
     }
 
     /// A table of columns already at hand.

@@ -112,6 +112,54 @@ pub enum Predictions {
     LogDensities(Vec<f64>),
 }
 
+impl Predictions {
+    /// The responses of a regression.
+    pub fn responses(&self) -> Option<&[f64]> {
+        match self {
+            Self::Responses(values) => Some(values),
+            Self::Probabilities { .. } | Self::LogDensities(_) => None,
+        }
+    }
+
+    /// The log densities of a density.
+    pub fn log_densities(&self) -> Option<&[f64]> {
+        match self {
+            Self::LogDensities(values) => Some(values),
+            Self::Probabilities { .. } | Self::Responses(_) => None,
+        }
+    }
+
+    /// The most likely class of each row of a classification.
+    pub fn classes(&self) -> Option<Vec<&str>> {
+        match self {
+            Self::Probabilities {
+                classes, labels, ..
+            } => Some(labels.iter().map(|k| classes[*k].as_str()).collect()),
+            Self::Responses(_) | Self::LogDensities(_) => None,
+        }
+    }
+
+    /// Those of further rows of the same model.
+    pub fn extend(&mut self, more: Self) {
+        match (self, more) {
+            (Self::Responses(all), Self::Responses(more))
+            | (Self::LogDensities(all), Self::LogDensities(more)) => all.extend(more),
+            (
+                Self::Probabilities { values, labels, .. },
+                Self::Probabilities {
+                    values: more,
+                    labels: more_labels,
+                    ..
+                },
+            ) => {
+                values.extend(more);
+                labels.extend(more_labels);
+            }
+            _ => unreachable!("a model says one kind of thing"),
+        }
+    }
+}
+
 /// What a model says about rows after one of its iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IterationPredictions {

@@ -72,7 +72,7 @@ enum TestRows {
 }
 
 /// What the user may say about a table.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
     /// The target column; none for a density.
     pub target: Option<String>,

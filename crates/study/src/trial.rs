@@ -134,7 +134,7 @@ impl Sources {
                 options.notes = loaded.notes;
                 loaded.table
             }
-            None => Table::read(&self.folder.join(&case.data), &ReadOptions::default())
+            None => Table::read_with(&self.folder.join(&case.data), &ReadOptions::default())
                 .map_err(|e| wrong(e.to_string()))?,
         };
         if let Some(task) = &case.task {

@@ -293,11 +293,7 @@ fn test_rows_select_nothing() {
     };
     let before = content(&directory.path().join("run-a"));
     let split = loopfit_data::Splitter::new({
-        let table = loopfit_data::Table::read(
-            &directory.path().join("a/own.csv"),
-            &loopfit_data::ReadOptions::default(),
-        )
-        .unwrap();
+        let table = loopfit_data::Table::read(directory.path().join("a/own.csv")).unwrap();
         let roles = loopfit_data::Roles::new(&table, Some("y"), None, &[]).unwrap();
         loopfit_data::Groups::new(&table, &roles, None).unwrap()
     });

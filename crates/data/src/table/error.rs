@@ -20,6 +20,40 @@ pub enum TableError {
         /// What the system says.
         cause: io::Error,
     },
+    /// Numbers in memory that are not whole rows.
+    #[error(
+        "{values} numbers are not rows of {columns} columns: give one name for each column, and every row in full"
+    )]
+    NotRows {
+        /// Numbers given.
+        values: usize,
+        /// Names given.
+        columns: usize,
+    },
+    /// A name that is given twice.
+    #[error("two columns are called `{name}`: give each a name of its own")]
+    TwoColumns {
+        /// The name.
+        name: String,
+    },
+    /// A column that is longer or shorter than the others.
+    #[error("the column `{name}` has {found} values and the table {rows} rows")]
+    ColumnLength {
+        /// The column.
+        name: String,
+        /// Its values.
+        found: usize,
+        /// The rows of the others.
+        rows: usize,
+    },
+    /// A number that is not finite.
+    #[error("the column `{name}` is infinite in row {row}: use NaN for a missing value")]
+    InfiniteValue {
+        /// The column.
+        name: String,
+        /// The row, from one.
+        row: usize,
+    },
     /// Something that is read and may have no end.
     #[error("`{file}` is a device and not a file; name a file, a pipe or `-` for standard input")]
     Device {

@@ -197,14 +197,14 @@ fn texts_have_bounds() {
         limits,
         ..ReadOptions::default()
     };
-    assert_eq!(Table::read(&path, &options).unwrap().rows(), 1 << 19);
+    assert_eq!(Table::read_with(&path, &options).unwrap().rows(), 1 << 19);
 }
 
 #[cfg(unix)]
 #[test]
 fn devices_are_refused() {
     for device in ["/dev/zero", "/dev/null"] {
-        let error = Table::read(Path::new(device), &ReadOptions::default()).unwrap_err();
+        let error = Table::read_with(Path::new(device), &ReadOptions::default()).unwrap_err();
         assert!(matches!(error, TableError::Device { .. }), "{error}");
     }
 }
@@ -241,7 +241,7 @@ fn a_pipe_is_read_from_its_first_byte() {
         let path = path.clone();
         std::thread::spawn(move || std::fs::write(path, "temperature,y\n1,2\n").unwrap())
     };
-    let table = Table::read(&path, &ReadOptions::default()).unwrap();
+    let table = Table::read_with(&path, &ReadOptions::default()).unwrap();
     writer.join().unwrap();
     assert_eq!(table.names(), ["temperature", "y"]);
 }
@@ -400,16 +400,16 @@ fn files_that_cannot_be_opened() {
     let absent = folder.path().join("absent.csv");
     let options = ReadOptions::default();
     assert!(matches!(
-        Table::read(&absent, &options),
+        Table::read_with(&absent, &options),
         Err(TableError::NotFound { .. })
     ));
     assert!(matches!(
-        Table::read(folder.path(), &options),
+        Table::read_with(folder.path(), &options),
         Err(TableError::Unreadable { .. })
     ));
     let file = folder.path().join("t.csv");
     std::fs::write(&file, "a,b\n1,2\n").unwrap();
-    assert_eq!(Table::read(&file, &options).unwrap().rows(), 1);
+    assert_eq!(Table::read_with(&file, &options).unwrap().rows(), 1);
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -418,7 +418,7 @@ fn parquet_says_how_to_enable_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t.parquet");
     std::fs::write(&file, b"PAR1....").unwrap();
-    let error = Table::read(&file, &ReadOptions::default()).unwrap_err();
+    let error = Table::read_with(&file, &ReadOptions::default()).unwrap_err();
     assert!(error.to_string().contains("`--features parquet`"));
 }
 
@@ -460,7 +460,7 @@ mod parquet_files {
         group.close().unwrap();
         writer.close().unwrap();
 
-        let table = Table::read(&path, &ReadOptions::default()).unwrap();
+        let table = Table::read_with(&path, &ReadOptions::default()).unwrap();
         let same = read("k,x,s\n3,0.5,a\n4,,\n5,2.5,b\n").unwrap();
         assert_eq!(table.names(), same.names());
         assert_eq!(numbers(&table, "k"), [3.0, 4.0, 5.0]);
@@ -474,7 +474,7 @@ mod parquet_files {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.parquet");
         std::fs::write(&path, b"PAR1 and then nothing of the kind").unwrap();
-        let error = Table::read(&path, &ReadOptions::default()).unwrap_err();
+        let error = Table::read_with(&path, &ReadOptions::default()).unwrap_err();
         assert!(
             matches!(error, TableError::ParquetDamaged { .. }),
             "{error}"

@@ -1,0 +1,286 @@
+//! What is asked of data: a cap, who competes, and how long to look.
+
+mod run;
+
+use crate::progress::{Progress, Watch};
+use crate::{Activation, Effort, Error, Fits, Method, Noise, Simulation, Table};
+use loopfit_data::TaskKind;
+use loopfit_model::{ArchitectureChoice, Tokens, Tying};
+use loopfit_search::estimate::{LOOP_ITERATIONS, TEST_FRACTION};
+use loopfit_search::protocol::Protocol;
+use loopfit_search::replication::TableOptions;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// A fit under a cap, built option by option; [`Fit::run`] and [`Fit::compare`] do it.
+///
+/// The result is a function of data and options alone: the same on any number of threads and any machine, unless a time limit or a callback
+/// ends it early.
+///
+/// # Example
+/// ```
+/// # let rows: Vec<f64> = (0..240).map(|i| f64::from(i % 60) / 60.0).collect();
+/// # let y: Vec<f64> = rows.chunks(2).map(|x| 3.0 * x[0] - x[1]).collect();
+/// use loopfit::{Effort, Fit, Method, Table};
+/// let table = Table::from_rows(&rows, &["u", "v"])?.with_column("y", &y)?;
+/// let fits = Fit::new(&table)
+///     .target("y")
+///     .budget(16)
+///     .methods([Method::Single, Method::Loop])
+///     .effort(Effort::Quick)
+///     .run()?;
+/// assert!(fits.best().model().count() <= 16);
+/// # Ok::<(), loopfit::Error>(())
+/// ```
+#[must_use = "nothing is fitted before `run` or `compare`"]
+pub struct Fit<'a> {
+    data: Data<'a>,
+    table: TableOptions,
+    noise: Option<Noise>,
+    budget: Option<usize>,
+    methods: Vec<Method>,
+    activations: Option<Vec<Activation>>,
+    iterations: Option<Vec<usize>>,
+    paper: bool,
+    test_fraction: Option<f64>,
+    refit: Option<bool>,
+    effort: Effort,
+    time: Option<Duration>,
+    seed: u64,
+    threads: usize,
+    architectures: Vec<ArchitectureChoice>,
+    shapes: Vec<(usize, usize, Tying)>,
+    protocol: Option<Protocol>,
+    bound: Option<f32>,
+    watch: Option<Box<Watch<'a>>>,
+}
+
+enum Data<'a> {
+    Table(&'a Table),
+    Simulation {
+        simulation: Simulation,
+        train: usize,
+        valid: usize,
+    },
+}
+
+impl<'a> Fit<'a> {
+    /// A fit to the rows of a table. It needs a [`target`](Fit::target) or [`density`](Fit::density), and a
+    /// [`budget`](Fit::budget); everything else has a default.
+    pub fn new(table: &'a Table) -> Self {
+        Self::of(Data::Table(table))
+    }
+
+    /// A fit to draws of a simulation, judged against the function or density that it draws from.
+    pub fn simulation(simulation: Simulation, train: usize, valid: usize) -> Self {
+        Self::of(Data::Simulation {
+            simulation,
+            train,
+            valid,
+        })
+    }
+
+    fn of(data: Data<'a>) -> Self {
+        Self {
+            data,
+            table: TableOptions::default(),
+            noise: None,
+            budget: None,
+            methods: Method::ALL.to_vec(),
+            activations: None,
+            iterations: None,
+            paper: false,
+            test_fraction: None,
+            refit: None,
+            effort: Effort::Standard,
+            time: None,
+            seed: 0,
+            threads: 0,
+            architectures: vec![ArchitectureChoice::Ffn],
+            shapes: Vec::new(),
+            protocol: None,
+            bound: None,
+            watch: None,
+        }
+    }
+
+    /// The column to predict.
+    pub fn target(mut self, column: impl Into<String>) -> Self {
+        self.table.target = Some(column.into());
+        self
+    }
+
+    /// What to learn; by default what the target's values suggest.
+    pub fn task(mut self, task: TaskKind) -> Self {
+        self.table.task = Some(task);
+        self
+    }
+
+    /// Estimate the density of all columns; there is no target then.
+    pub fn density(self) -> Self {
+        self.task(TaskKind::Density)
+    }
+
+    /// The noise of a regression; Gaussian by default.
+    pub fn noise(mut self, noise: Noise) -> Self {
+        self.noise = Some(noise);
+        self
+    }
+
+    /// A column whose equal values never cross from training to validation or test.
+    pub fn group(mut self, column: impl Into<String>) -> Self {
+        self.table.group = Some(column.into());
+        self
+    }
+
+    /// Keep this many consecutive rows together in every split.
+    pub fn block(mut self, rows: usize) -> Self {
+        self.table.block = Some(rows);
+        self
+    }
+
+    /// A column that is not an input; may be called again.
+    pub fn ignore(mut self, column: impl Into<String>) -> Self {
+        self.table.ignore.push(column.into());
+        self
+    }
+
+    /// The test rows, where they are not to be drawn; rows with equal inputs are then left out of training.
+    pub fn test_rows(mut self, rows: impl IntoIterator<Item = usize>) -> Self {
+        self.table.test_rows = Some(rows.into_iter().collect());
+        self
+    }
+
+    /// The cap B on trainable numbers.
+    pub fn budget(mut self, numbers: usize) -> Self {
+        self.budget = Some(numbers);
+        self
+    }
+
+    /// The methods that compete; all by default.
+    pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
+        self.methods = methods.into_iter().collect();
+        self
+    }
+
+    /// The hidden units that compete; all by default.
+    pub fn activations(mut self, activations: impl IntoIterator<Item = Activation>) -> Self {
+        self.activations = Some(activations.into_iter().collect());
+        self
+    }
+
+    /// The iteration counts T that loops may have; 2, 4 and 8 by default.
+    pub fn iterations(mut self, iterations: impl IntoIterator<Item = usize>) -> Self {
+        self.iterations = Some(iterations.into_iter().collect());
+        self
+    }
+
+    /// Count all numbers of the paper's form, also those that a change of basis makes redundant.
+    pub fn paper_form(mut self) -> Self {
+        self.paper = true;
+        self
+    }
+
+    /// Share of the groups that are held out for the test score; 0.2 by default, and 0 gives everything to training.
+    pub fn test_fraction(mut self, share: f64) -> Self {
+        self.test_fraction = Some(share);
+        self
+    }
+
+    /// Whether the delivered model is fitted once more, to all rows; it is by default, except by a stochastic search.
+    pub fn refit(mut self, refit: bool) -> Self {
+        self.refit = Some(refit);
+        self
+    }
+
+    /// How long to look.
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.effort = effort;
+        self
+    }
+
+    /// Take the best there is after this time.
+    pub fn time_limit(mut self, time: Duration) -> Self {
+        self.time = Some(time);
+        self
+    }
+
+    /// Seed of splits, starts and batches; 0 by default.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Number of threads; 0, the default, is one for each core.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Fit post-LN Transformers instead of residual networks, with these data tokens or the usual ones.
+    pub fn transformer(mut self, tokens: Option<Tokens>) -> Self {
+        self.architectures = vec![ArchitectureChoice::Transformer(tokens.unwrap_or_default())];
+        self
+    }
+
+    /// Let residual networks and post-LN Transformers compete.
+    pub fn any_architecture(mut self, tokens: Option<Tokens>) -> Self {
+        self = self.transformer(tokens);
+        self.architectures.insert(0, ArchitectureChoice::Ffn);
+        self
+    }
+
+    /// Fix the shape of a method: state dimension, width and tying.
+    pub fn shape(mut self, q: usize, r: usize, tying: Tying) -> Self {
+        self.shapes.push((q, r, tying));
+        self
+    }
+
+    /// Search by this protocol.
+    pub fn protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = Some(protocol);
+        self
+    }
+
+    /// Bound M of a density's index, within which densities differ by a factor of at most e^(2M); 4 by default.
+    pub fn bound(mut self, bound: f32) -> Self {
+        self.bound = Some(bound);
+        self
+    }
+
+    /// Call this now and then with how far the work is, from any thread; `Break` takes the best there is so far.
+    pub fn progress(
+        mut self,
+        watch: impl Fn(Progress) -> ControlFlow<()> + Sync + Send + 'a,
+    ) -> Self {
+        self.watch = Some(Box::new(watch));
+        self
+    }
+
+    /// Selects, fits and judges.
+    pub fn run(self) -> Result<Fits, Error> {
+        run::run(&self)
+    }
+
+    fn iteration_counts(&self) -> Vec<usize> {
+        self.iterations
+            .clone()
+            .unwrap_or_else(|| LOOP_ITERATIONS.to_vec())
+    }
+
+    fn share_of_test_rows(&self) -> f64 {
+        self.test_fraction.unwrap_or(TEST_FRACTION)
+    }
+}
+
+impl std::fmt::Debug for Fit<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fit")
+            .field("target", &self.table.target)
+            .field("budget", &self.budget)
+            .field("methods", &self.methods)
+            .field("effort", &self.effort)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,48 @@
+//! Fit the best function that a number of trainable numbers can buy.
+//!
+//! A [`Table`] goes in, a cap on trainable numbers, and what comes out is the [`Model`] that the rows support: a network that applies
+//! one small block several times, one with separate blocks, one with a single block, or a linear model, whichever is best on rows that
+//! it has not seen.
+//!
+//! ```no_run
+//! let table = loopfit::Table::read("airfoil.csv")?;
+//! let fits = loopfit::Fit::new(&table).target("sound_pressure").budget(64).run()?;
+//! println!("{}", fits.best());                       // method, shape, count, validation and test error
+//! fits.best().model().save("airfoil.safetensors")?;
+//! let model = loopfit::Model::load("airfoil.safetensors")?;
+//! let y = model.predict(&loopfit::Table::read("new.csv")?)?;
+//! # let _ = y;
+//! # Ok::<(), loopfit::Error>(())
+//! ```
+//!
+//! - [`Table`]: named columns, from a file or from memory;
+//! - [`Fit`]: everything that may be asked for, and [`Fit::run`]; [`Fit::compare`] repeats it over seeds;
+//! - [`Fits`]: who competed and how good they are, with the best one's model;
+//! - [`Model`]: predictions, intervals, scores, draws from a density, one file.
+//!
+//! Results do not depend on the number of threads or the machine.
+
+#![forbid(unsafe_code)]
+
+mod comparison;
+mod effort;
+mod error;
+mod fit;
+mod fits;
+mod model;
+mod progress;
+
+pub use comparison::{Compared, Comparison};
+pub use effort::Effort;
+pub use error::Error;
+pub use fit::Fit;
+pub use fits::{Best, Fits, Fitted, Reference};
+pub use loopfit_data::table::{Decimal, Delimiter, Limits};
+pub use loopfit_data::{Column, ReadOptions, Simulation, Table, TableError, TaskKind};
+pub use loopfit_engine::{Predictions, Score};
+pub use loopfit_model::{Activation, Method, Network, Tokens, Tying};
+pub use loopfit_search::estimate::Absence;
+pub use loopfit_search::protocol::Protocol;
+pub use loopfit_search::replication::Noise;
+pub use model::Model;
+pub use progress::Progress;

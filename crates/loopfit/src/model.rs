@@ -1,0 +1,102 @@
+//! A fitted model.
+
+use crate::{Error, Predictions, Score, Table};
+use loopfit_data::Column;
+use loopfit_engine::FittedModel;
+use loopfit_model::Network;
+use loopfit_numerics::stream::Stream;
+use std::fmt::{Display, Formatter};
+use std::path::Path;
+
+/// A fitted model with all it takes to use it: named inputs, scaling, network and what its outputs mean.
+#[derive(Clone, Debug)]
+pub struct Model(FittedModel);
+
+impl Model {
+    /// Reads a model from its file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Ok(Self(FittedModel::load(path.as_ref())?))
+    }
+
+    /// Writes the model into one safetensors file: all of it, or nothing.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        Ok(self.0.save(path.as_ref())?)
+    }
+
+    /// What the model says about every row of a table: responses, probabilities of classes, or log densities. Columns are
+    /// found by their names; others are not looked at.
+    pub fn predict(&self, table: &Table) -> Result<Predictions, Error> {
+        Ok(self.0.predict(table)?.0)
+    }
+
+    /// What it would say after each of its iterations, the first of them first.
+    pub fn predict_iterations(&self, table: &Table) -> Result<Vec<Predictions>, Error> {
+        let iterations = self.network().tying().iterations();
+        let mut all: Vec<Predictions> = Vec::new();
+        let each = |first: usize, steps: Vec<loopfit_engine::IterationPredictions>| {
+            let steps = steps.into_iter().map(|step| step.predictions);
+            match first {
+                0 => all = steps.collect(),
+                _ => all
+                    .iter_mut()
+                    .zip(steps)
+                    .for_each(|(to, from)| to.extend(from)),
+            }
+            Ok::<(), Error>(())
+        };
+        self.0.predict_every_iteration(table, 0..iterations, each)?;
+        Ok(all)
+    }
+
+    /// Intervals around the responses of a regression that cover new targets with this probability, between 0 and 1.
+    pub fn intervals(&self, table: &Table, level: f64) -> Result<Vec<(f64, f64)>, Error> {
+        let half = self.0.half_width(level)?;
+        let predictions = self.predict(table)?;
+        let responses = predictions.responses().unwrap_or_default();
+        Ok(responses.iter().map(|y| (y - half, y + half)).collect())
+    }
+
+    /// How well the model explains rows whose targets are known.
+    pub fn score(&self, table: &Table) -> Result<Score, Error> {
+        let every: Vec<usize> = (0..table.rows()).collect();
+        Ok(self.0.score(table, &every)?.checked()?)
+    }
+
+    /// Exact draws from a density, in the units of its columns.
+    pub fn sample(&self, rows: usize, seed: u64) -> Result<Table, Error> {
+        let draws = self.0.sample(rows, Stream::new(seed).child("sample"))?;
+        let inputs = self.0.preprocessing.inputs().iter().enumerate();
+        let columns = inputs.map(|(k, input)| {
+            let values = draws.iter().map(|row| row[k]).collect();
+            (input.name().to_string(), Column::Numeric(values))
+        });
+        Ok(Table::from_columns("sample", columns.collect()))
+    }
+
+    /// The network: its shape, tying, form and count.
+    pub fn network(&self) -> &Network {
+        self.0.parameters.network()
+    }
+
+    /// Trainable numbers.
+    pub fn count(&self) -> usize {
+        self.network().count()
+    }
+
+    /// All parts of the model.
+    pub fn parts(&self) -> &FittedModel {
+        &self.0
+    }
+}
+
+impl From<FittedModel> for Model {
+    fn from(model: FittedModel) -> Self {
+        Self(model)
+    }
+}
+
+impl Display for Model {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        self.network().fmt(f)
+    }
+}

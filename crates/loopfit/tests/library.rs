@@ -1,0 +1,174 @@
+//! The library as its users see it.
+
+use loopfit::{Effort, Error, Fit, Method, Model, Noise, Predictions, Simulation, Table, TaskKind};
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+
+/// Two inputs, a response, and classes.
+fn table() -> Table {
+    let inputs: Vec<f64> = (0..320)
+        .map(|i| (f64::from(i) * 0.618_034).fract())
+        .collect();
+    let response = |x: &[f64]| (5.0 * x[0]).sin() + x[1];
+    let y: Vec<f64> = inputs.chunks(2).map(response).collect();
+    let class: Vec<f64> = y
+        .iter()
+        .map(|y| (y * 1.5).floor().clamp(-1.0, 1.0))
+        .collect();
+    let table = Table::from_rows(&inputs, &["u", "v"]).unwrap();
+    let table = table.with_column("y", &y).unwrap();
+    table.with_column("class", &class).unwrap()
+}
+
+fn quick<'a>(table: &'a Table, target: &str, other: &str) -> Fit<'a> {
+    let fit = Fit::new(table).target(target).ignore(other).budget(24);
+    fit.methods([Method::Single, Method::Loop])
+        .effort(Effort::Quick)
+        .iterations([2])
+}
+
+#[test]
+fn a_table_becomes_a_model_that_survives_its_file() {
+    let table = table();
+    let fits = quick(&table, "y", "class").run().unwrap();
+    let (best, model) = (fits.best().fitted(), fits.best().model());
+    assert!(model.count() <= 24 && fits.is_complete());
+    assert!(fits.iter().all(|f| best.validation <= f.validation * 1.5));
+    assert!(best.validation < 0.5 * fits.constant().unwrap().validation);
+    let text = fits.best().to_string();
+    assert!(
+        text.contains("validation MSE") && text.contains("test"),
+        "{text}"
+    );
+    let file = tempfile::tempdir().unwrap();
+    let path = file.path().join("m.safetensors");
+    model.save(&path).unwrap();
+    let loaded = Model::load(&path).unwrap();
+    assert_eq!(
+        loaded.predict(&table).unwrap(),
+        model.predict(&table).unwrap()
+    );
+    let every = loaded.predict_iterations(&table).unwrap();
+    assert_eq!(every.len(), model.network().tying().iterations());
+    assert_eq!(every.last(), Some(&model.predict(&table).unwrap()));
+    let intervals = loaded.intervals(&table, 0.5).unwrap();
+    assert!(intervals.iter().all(|(low, high)| low <= high));
+}
+
+#[test]
+fn options_and_threads_mean_what_they_say() {
+    let table = table();
+    let of = |threads| {
+        let fits = quick(&table, "y", "class").threads(threads).seed(3).run();
+        fits.unwrap().best().model().predict(&table).unwrap()
+    };
+    assert_eq!(of(1), of(2));
+    let laplace = quick(&table, "y", "class")
+        .noise(Noise::Laplace)
+        .test_fraction(0.0);
+    let fits = laplace.run().unwrap();
+    assert_eq!(fits.best().fitted().metric, "MAE");
+    assert_eq!(fits.best().fitted().test, None);
+    let fits = quick(&table, "class", "y").task(TaskKind::Multiclass);
+    let fits = fits.run().unwrap();
+    let predictions = fits.best().model().predict(&table).unwrap();
+    assert_eq!(predictions.classes().unwrap().len(), 160);
+    assert!(matches!(predictions, Predictions::Probabilities { .. }));
+}
+
+#[test]
+fn one_callback_tells_and_cancels() {
+    let table = table();
+    let seen = Mutex::new(Vec::new());
+    let fits = quick(&table, "y", "class").progress(|p| {
+        seen.lock().unwrap().push(p.done);
+        ControlFlow::Continue(())
+    });
+    assert!(fits.run().unwrap().is_complete());
+    let seen = seen.into_inner().unwrap();
+    assert!(seen.is_sorted() && seen.last().is_some_and(|done| *done > 0.9));
+    let stopped = quick(&table, "y", "class")
+        .progress(|_| ControlFlow::Break(()))
+        .run();
+    match stopped {
+        Ok(fits) => assert!(!fits.is_complete()),
+        Err(error) => {
+            assert!(error.to_string().contains("interrupted") || matches!(error, Error::Cancelled))
+        }
+    }
+}
+
+#[test]
+fn densities_are_searched_for_and_sampled() {
+    let table = Table::from_rows(
+        &(0..400)
+            .map(|i| (f64::from(i) * 0.754_877).fract())
+            .collect::<Vec<_>>(),
+        &["u", "v"],
+    );
+    let table = table.unwrap();
+    let fits = Fit::new(&table)
+        .density()
+        .budget(40)
+        .methods([Method::Single]);
+    let fits = fits.effort(Effort::Updates(64)).run().unwrap();
+    let draws = fits.best().model().sample(7, 1).unwrap();
+    assert_eq!((draws.rows(), draws.names()), (7, table.names()));
+    assert_eq!(
+        fits.best()
+            .model()
+            .predict(&table)
+            .unwrap()
+            .log_densities()
+            .unwrap()
+            .len(),
+        200
+    );
+}
+
+#[test]
+fn methods_are_compared_seed_by_seed() {
+    let table = table();
+    let comparison = quick(&table, "y", "class").compare([1, 2]).unwrap();
+    assert_eq!((comparison.seeds.len(), comparison.methods.len()), (2, 3));
+    assert!(comparison.methods.is_sorted_by(|a, b| a.mean() <= b.mean()));
+    assert_eq!(comparison.lowest_on().iter().sum::<usize>(), 2);
+    let simulated = Fit::simulation("bumps".parse::<Simulation>().unwrap(), 64, 32);
+    let simulated = simulated
+        .budget(40)
+        .methods([Method::Loop])
+        .effort(Effort::Updates(64));
+    assert_eq!(simulated.compare([5]).unwrap().metric, "MSE against f0");
+}
+
+#[test]
+fn what_cannot_be_is_one_sentence_without_an_option_of_the_command_line() {
+    let table = table();
+    let errors = [
+        Fit::new(&table).budget(9).run(),
+        Fit::new(&table).target("y").run(),
+        Fit::new(&table).target("z").budget(9).run(),
+        Fit::new(&table).target("y").density().budget(9).run(),
+        Fit::new(&table).target("y").budget(9).methods([]).run(),
+        Fit::new(&table).target("y").budget(9).bound(3.0).run(),
+        Fit::new(&table)
+            .density()
+            .budget(40)
+            .test_fraction(0.5)
+            .run(),
+        Fit::simulation("bumps".parse::<Simulation>().unwrap(), 8, 8)
+            .target("y")
+            .budget(9)
+            .run(),
+    ];
+    for error in errors {
+        let text = error.unwrap_err().to_string();
+        assert!(
+            !text.contains("--") && !text.contains('\n') && text.len() > 10,
+            "{text}"
+        );
+    }
+    assert!(Table::from_rows(&[1.0, 2.0, 3.0], &["u", "v"]).is_err());
+    assert!(Table::from_rows(&[1.0, 2.0], &["u", "u"]).is_err());
+    assert!(Table::from_rows(&[1.0, f64::INFINITY], &["u", "v"]).is_err());
+}
