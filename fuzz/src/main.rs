@@ -1,4 +1,4 @@
-//! Readers of what comes from elsewhere, under mutated input: tables, protocols, model files, formulas, stores.
+//! Readers of what comes from elsewhere, under mutated input: tables, protocols, model files, formulas, stores and their records.
 //!
 //! Case `i` of a target is a function of the target's name and `i`: the same on every machine, with nothing to keep. Valid inputs are
 //! changed a little ([`mutate`]) and given to the code behind the commands ([`targets`]), which must end in an error or a value.
@@ -10,6 +10,7 @@
 )]
 
 mod mutate;
+mod records;
 mod targets;
 
 use anyhow::{Context, Result, bail};
@@ -23,7 +24,7 @@ use targets::{TARGETS, Target};
 #[derive(Parser)]
 #[command(name = "cargo xtask fuzz", bin_name = "cargo xtask fuzz")]
 struct Arguments {
-    /// One target: csv, protocol, model, expression or store; all by default.
+    /// One target: csv, protocol, model, expression, store or records; all by default.
     target: Option<String>,
     /// Seconds for each target.
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -117,7 +118,7 @@ mod tests {
     fn no_case_panics() {
         for target in TARGETS {
             let seeds = (target.seeds)();
-            let slow = target.name == "store";
+            let slow = ["store", "records"].contains(&target.name);
             for case in 0..if slow { 60 } else { 1000 } {
                 let input = mutate::case(target.name, &seeds, case);
                 if let Err(why) = target.try_case(&input) {
@@ -125,6 +126,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Changed values reach the readers: checksums do not stop them.
+    #[test]
+    fn changed_records_are_read() {
+        let target = TARGETS.iter().find(|target| target.name == "records");
+        let target = target.expect("it is among the targets");
+        let seeds = (target.seeds)();
+        let read = |case: &u64| (target.read)(&mutate::case(target.name, &seeds, *case));
+        let found = (0..40).filter(read).count();
+        assert!((4..40).contains(&found), "{found} of 40");
     }
 
     #[test]

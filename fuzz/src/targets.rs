@@ -1,5 +1,6 @@
 //! What is fuzzed: a reader and inputs that it reads.
 
+use crate::records;
 use flate2::{Compression, write::GzEncoder};
 use loopfit_data::preprocess::{Encoding, Preprocessing, Scaling};
 use loopfit_data::table::Limits;
@@ -17,6 +18,7 @@ use loopfit_study::{Shard, Study, builtin, report, results, status};
 use loopfit_witness::expression::Expression;
 use std::io::Write;
 use std::path::Path;
+use std::sync::OnceLock;
 use tempfile::NamedTempFile;
 
 /// A reader under test.
@@ -54,6 +56,11 @@ pub(crate) const TARGETS: &[Target] = &[
         name: "store",
         seeds: stores,
         read: read_store,
+    },
+    Target {
+        name: "records",
+        seeds: record_texts,
+        read: read_records,
     },
 ];
 
@@ -247,12 +254,14 @@ fn read_expression(bytes: &[u8]) -> bool {
     true
 }
 
-/// The smallest study that has everything.
+/// The smallest study that has everything, run once.
 fn stores() -> Vec<Vec<u8>> {
+    static STORE: OnceLock<Option<Vec<u8>>> = OnceLock::new();
     let make = || -> Option<Vec<u8>> {
         let directory = tempfile::tempdir().ok()?;
         let mut named = builtin::find("cap-path").ok()?.remove(0);
         named.study = named.study.quick();
+        named.study.cases.truncate(1);
         let prepared = Prepared::new(&named, Shard::WHOLE, None).ok()?;
         let store = Store::create(directory.path(), Shard::WHOLE).ok()?;
         let (control, progress) = (Control::default(), Progress::default());
@@ -262,22 +271,46 @@ fn stores() -> Vec<Vec<u8>> {
         drop(store);
         std::fs::read(path).ok()
     };
-    make().into_iter().collect()
+    STORE.get_or_init(make).iter().cloned().collect()
 }
 
-/// As `study status`, `export` and `report` do.
+/// As `study verify`, `status`, `export` and `report` do.
 fn read_store(bytes: &[u8]) -> bool {
-    in_file(bytes, |path| {
-        let Ok(store) = Store::open(path) else {
-            return false;
-        };
-        let _ = status::status(&store);
-        let exported = store::export(&store, &mut std::io::sink()).is_ok();
-        for named in store.studies().into_iter().flatten() {
-            let _ = results::read(&store, &named);
-            let _ = report::report(&store, &named);
-        }
-        exported
+    in_file(bytes, use_store)
+}
+
+fn use_store(path: &Path) -> bool {
+    let _ = store::verify(path);
+    let Ok(store) = Store::open(path) else {
+        return false;
+    };
+    let _ = status::status(&store);
+    let exported = store::export(&store, &mut std::io::sink()).is_ok();
+    for named in store.studies().into_iter().flatten() {
+        let _ = results::read(&store, &named);
+        let _ = report::report(&store, &named);
+    }
+    exported
+}
+
+/// The records of that study's store.
+fn record_texts() -> Vec<Vec<u8>> {
+    let mut texts = Vec::new();
+    for store in stores() {
+        in_file(&store, |path| {
+            texts.extend(records::write(path));
+            true
+        });
+    }
+    texts
+}
+
+/// A store with these records.
+fn read_records(text: &[u8]) -> bool {
+    stores().iter().any(|store| {
+        in_file(store, |path| {
+            records::replace(path, text).is_ok() && use_store(path)
+        })
     })
 }
 

@@ -273,14 +273,14 @@ pub(crate) fn count(text: &str) -> Result<usize, String> {
     between(text, 1, 10_000_000)
 }
 
-/// Parses a number of bytes, such as `1000000`, `64M` or `2G`.
+/// Parses a number of bytes, such as `1000000`, `1e6`, `64M` or `2G`.
 fn bytes(text: &str) -> Result<u64, String> {
     let upper = text.to_ascii_uppercase();
     let in_unit = |(unit, shift)| Some((upper.strip_suffix(unit)?, shift));
     let units = [("K", 10), ("M", 20), ("G", 30)];
     let (digits, shift) = units.into_iter().find_map(in_unit).unwrap_or((&upper, 0));
-    let number: u64 = digits.parse().map_err(|_| {
-        format!("`{text}` is not a number of bytes: write it as 1000000, 64M or 2G")
+    let number = whole(digits).ok_or_else(|| {
+        format!("`{text}` is not a number of bytes: write it as 1000000, 1e6, 64M or 2G")
     })?;
     match number.checked_mul(1 << shift) {
         Some(bytes) if bytes > 0 && bytes <= 1 << 50 => Ok(bytes),

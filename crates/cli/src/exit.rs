@@ -19,7 +19,7 @@ pub(crate) enum Exit {
     BadInput,
     /// 4: done, but a method had no fit with a finite validation loss.
     FitsFailed,
-    /// 130 after Ctrl-C, 143 after SIGTERM.
+    /// 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
     Interrupted,
 }
 

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: a running search is asked to stop, a file being written is finished, and
+//! Ctrl-C, SIGTERM and SIGHUP: a running search is asked to stop, a file being written is finished, and
 //! anything else ends at once. Nothing half-written is left behind.
 
 use loopfit_engine::Control;
@@ -23,17 +23,14 @@ const SAME: Duration = Duration::from_millis(500);
 static CODE: AtomicU8 = AtomicU8::new(BY_CTRL_C);
 const BY_CTRL_C: u8 = 130;
 
-/// Handles SIGINT and SIGTERM from now on. A file that outgrows its limit (`ulimit -f`) is an error of writing, as on a full disk,
+/// Handles SIGINT and SIGTERM from now on, and SIGHUP, which comes when the terminal is closed, unless `nohup` has it ignored. A file that outgrows its limit (`ulimit -f`) is an error of writing, as on a full disk,
 /// where SIGXFSZ would end the process without a word.
 pub(crate) fn install() {
     #[cfg(unix)]
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     // Without a handler a signal still ends the process; only tidiness is lost.
     #[cfg(unix)]
-    if let Ok(mut signals) = signal_hook::iterator::Signals::new([
-        signal_hook::consts::SIGINT,
-        signal_hook::consts::SIGTERM,
-    ]) {
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new(handled()) {
         std::thread::spawn(move || {
             for signal in signals.forever() {
                 handle(128 + signal as u8);
@@ -44,7 +41,21 @@ pub(crate) fn install() {
     let _ = ctrlc::set_handler(|| handle(BY_CTRL_C));
 }
 
-/// 130 after Ctrl-C, 143 after SIGTERM.
+#[cfg(unix)]
+fn handled() -> Vec<i32> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    // Bit n - 1 of the mask stands for signal n; without such a file nobody knows, and SIGHUP stays as it is.
+    let ignored = std::fs::read_to_string("/proc/self/status").ok();
+    let ignored = ignored.as_deref().and_then(|status| {
+        let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"))?;
+        u64::from_str_radix(mask.trim(), 16).ok()
+    });
+    let hangup = ignored.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 0);
+    let signals = [SIGINT, SIGTERM].into_iter();
+    signals.chain(hangup.then_some(SIGHUP)).collect()
+}
+
+/// 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
 pub(crate) fn exit_code() -> u8 {
     CODE.load(Ordering::SeqCst)
 }

@@ -1,5 +1,6 @@
 //! Fewer or more iterations than a model was fitted with, on the command line.
 
+use crate::commands::witness::is_constructed;
 use crate::data::between;
 use crate::{Global, output};
 use anyhow::{Result, anyhow};
@@ -44,13 +45,19 @@ impl IterationsArgument {
         Ok(model)
     }
 
-    /// What an overflow is due to.
-    pub(crate) fn explain(self, error: ApplyError) -> anyhow::Error {
-        match (error, self.iterations) {
-            (ApplyError::Overflow { row }, Some(t)) => anyhow!(
+    /// What an overflow is due to, and what to do about it.
+    pub(crate) fn explain(self, model: &FittedModel, error: ApplyError) -> anyhow::Error {
+        let ApplyError::Overflow { row } = error else {
+            return error.into();
+        };
+        match self.iterations {
+            _ if is_constructed(model) => anyhow!(
+                "the state of row {row} overflows: 32 bits do not hold this constructed network near the faces of its cells; leave such rows out, or run them exactly with `loopfit witness run`"
+            ),
+            Some(t) => anyhow!(
                 "the state of row {row} overflows within {t} iterations: use as many as the model was fitted with, or fewer"
             ),
-            (error, _) => error.into(),
+            None => error.into(),
         }
     }
 }

@@ -4,6 +4,17 @@ use loopfit_model::{Method, Network};
 use loopfit_search::estimate::Entry;
 use serde_json::{Map, Value, json};
 
+/// An object and nothing else, written as with `json!`.
+macro_rules! object {
+    ({ $($json:tt)* }) => {
+        match serde_json::json!({ $($json)* }) {
+            serde_json::Value::Object(object) => object,
+            _ => unreachable!("braces make an object"),
+        }
+    };
+}
+pub(crate) use object;
+
 /// The shape of a network.
 pub(crate) fn shape(network: &Network) -> Value {
     json!({

@@ -34,7 +34,7 @@ use std::path::PathBuf;
 #[derive(Parser)]
 #[command(name = "loopfit", version, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 a check failed, 2 wrong usage, 3 bad input, 4 some fits failed, 130 interrupted (143 by SIGTERM)."
+    after_help = "Exit codes: 0 done, 1 a check failed, 2 wrong usage, 3 bad input, 4 some fits failed, 130 interrupted (143 by SIGTERM, 129 by SIGHUP)."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -77,7 +77,10 @@ enum Command {
     Compare(commands::compare::Arguments),
     /// Draw exact samples from a fitted density.
     Sample(commands::sample::Arguments),
-    /// List the shapes that fit under a cap, with their exact counts.
+    /// List the shapes that fit under a cap, with their exact numbers in the paper's form.
+    ///
+    /// Of a residual FFN, `loopfit fit` counts canonical forms by default: they leave out the numbers that a change of basis
+    /// makes redundant, so that larger shapes fit the same cap. `loopfit fit --form paper` counts as here.
     Budget(commands::budget::Arguments),
     /// List, check and download the real data sets of the paper.
     Data(commands::data::Arguments),

@@ -4,9 +4,11 @@
 use crate::{Global, interrupt, progress};
 use anyhow::{Context, Result};
 use loopfit_model::file::{behind_links, write_atomic, write_atomic_with};
+use loopfit_report::JSON_SCHEMA;
 use loopfit_search::SearchError;
+use serde_json::{Map, Value};
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Prints a result.
 pub(crate) fn print(text: &str) -> Result<()> {
@@ -18,20 +20,18 @@ pub(crate) fn print(text: &str) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// What the keys of all JSON objects belong to; docs/json.md lists them.
-pub(crate) const SCHEMA: &str = "loopfit/1";
-
 /// Prints a JSON object on one line, with its schema first.
-pub(crate) fn print_json(object: &serde_json::Value) -> Result<()> {
+pub(crate) fn print_json(object: &Map<String, Value>) -> Result<()> {
     print(&json_line(object))
 }
 
 /// A JSON object as one line, with its schema first.
-pub(crate) fn json_line(object: &serde_json::Value) -> String {
-    let text = object.to_string();
-    let keys = text.strip_prefix('{').unwrap_or("}");
-    let comma = if keys == "}" { "" } else { "," };
-    format!("{{\"schema\":\"{SCHEMA}\"{comma}{keys}\n")
+pub(crate) fn json_line(object: &Map<String, Value>) -> String {
+    let keys = object
+        .iter()
+        .map(|(key, value)| format!(",{}:{value}", Value::from(key.as_str())));
+    let keys: String = keys.collect();
+    format!("{{\"schema\":\"{JSON_SCHEMA}\"{keys}}}\n")
 }
 
 /// Says something to a person.
@@ -93,14 +93,30 @@ pub(crate) fn check_writable(path: &Path, read: &[&Path]) -> Result<()> {
     Ok(())
 }
 
-/// Creates a directory for files that come later.
-pub(crate) fn create_directory(path: &Path) -> Result<()> {
+/// Directories that were created for files; what is still empty at the end goes again.
+#[must_use]
+pub(crate) struct Directory(Vec<PathBuf>);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // Files keep their directory.
+            let _ = std::fs::remove_dir(path);
+        }
+    }
+}
+
+/// Creates a directory for files that come later, before what is given back is dropped.
+pub(crate) fn create_directory(path: &Path) -> Result<Directory> {
     let name = path.display();
+    let there = |p: &&Path| p.as_os_str().is_empty() || p.exists();
+    let missing = path.ancestors().take_while(|p| !there(p));
+    let created = Directory(missing.map(Path::to_path_buf).collect());
     std::fs::create_dir_all(path)
         .with_context(|| format!("cannot create the directory {name}; name another"))?;
     tempfile::tempfile_in(path)
         .with_context(|| format!("no file can be created in {name}; name another"))?;
-    Ok(())
+    Ok(created)
 }
 
 /// Says that a file was written, unless asked not to.

@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 /// Time between lines where there is no terminal for a bar.
 const LINES: Duration = Duration::from_secs(60);
-/// The message is cut at the border of the terminal, so that what matters most comes first.
+/// What matters most comes first in the message; what does not fit is left out.
 const TEMPLATE: &str = "{bar:14} {percent:>3}%  {wide_msg}";
+/// Columns before the message.
+const BEFORE: usize = 14 + 1 + 4 + 2;
 /// The part of the work, and the seconds, from which on the time left can be told.
 const TELLING: (f64, f64) = (0.02, 1.0);
 
@@ -50,7 +52,7 @@ pub(crate) fn with_bar<T>(
         let left = left(done as f64 / total_updates.max(1) as f64, elapsed);
         let parts: Vec<String> = [left, best, speed].into_iter().flatten().collect();
         bar.set_position(done);
-        bar.set_message(parts.join(", "));
+        bar.set_message(fitting(&parts, room()));
     };
     watched(&bar, show, work)
 }
@@ -110,7 +112,7 @@ pub(crate) fn with_counts<T>(
     let terminal = std::io::stderr().is_terminal();
     let bar = bar(0, quiet);
     let (begin, before) = (Instant::now(), counts.counts());
-    let mut so_far = (Instant::now(), String::new());
+    let mut so_far = (Instant::now(), Vec::new());
     // A log gets a line now and then.
     let mut last_line = Instant::now();
     let show = |bar: &ProgressBar| {
@@ -120,39 +122,63 @@ pub(crate) fn with_counts<T>(
             so_far = (Instant::now(), reached(store, study));
         }
         let speed = (now.updates - before.updates) as f64 / elapsed.max(1e-3);
-        let left = now
-            .seconds_left(elapsed)
-            .map_or(String::new(), |s| format!(", {} left", about(s)));
+        let left = now.seconds_left(elapsed);
+        let mut parts = vec![format!(
+            "{study}: {} of {} fits",
+            integer(now.fits),
+            integer(now.total)
+        )];
+        parts.extend(left.map(|s| format!("{} left", about(s))));
+        parts.push(format!("{} updates/s", integer(speed as u64)));
+        parts.extend(so_far.1.iter().cloned());
         bar.set_length(now.total_updates);
         bar.set_position(now.updates + now.found_updates);
-        let message = format!(
-            "{study}: {} of {} fits, {} updates/s{left}{}",
-            integer(now.fits),
-            integer(now.total),
-            integer(speed as u64),
-            so_far.1
-        );
         if !terminal && last_line.elapsed() > LINES {
-            crate::output::say(&message);
+            crate::output::say(&parts.join(", "));
             last_line = Instant::now();
         }
-        bar.set_message(message);
+        bar.set_message(fitting(&parts, room()));
     };
     watched(&bar, show, work)
 }
 
 /// The last finished case: means of its methods so far.
-fn reached(store: &Store, study: &str) -> String {
+fn reached(store: &Store, study: &str) -> Vec<String> {
     let states = status::status(store).unwrap_or_default();
     let state = states.into_iter().find(|s| s.name == study);
     let Some(point) = state.and_then(|s| s.results.points.last().cloned()) else {
-        return String::new();
+        return Vec::new();
     };
-    let methods = point
-        .methods()
-        .map(|(method, entry)| format!("{method} {}", value(entry.mean(), 3, Exponent::Own)));
-    let methods: Vec<String> = methods.collect();
-    format!("; {}: {}", point.case.name, methods.join(", "))
+    let case = &point.case.name;
+    let methods = point.methods().enumerate().map(|(i, (method, entry))| {
+        let before = if i == 0 {
+            format!("{case}: ")
+        } else {
+            String::new()
+        };
+        format!("{before}{method} {}", value(entry.mean(), 3, Exponent::Own))
+    });
+    methods.collect()
+}
+
+/// Columns of the terminal for a message.
+fn room() -> usize {
+    let columns = usize::from(console::Term::stderr().size().1);
+    columns.saturating_sub(BEFORE)
+}
+
+/// As many parts as there is room for, whole: half a number would be another number.
+fn fitting(parts: &[String], room: usize) -> String {
+    let mut text = String::new();
+    for part in parts {
+        let comma = if text.is_empty() { "" } else { ", " };
+        if text.chars().count() + comma.len() + part.chars().count() > room {
+            break;
+        }
+        text += comma;
+        text += part;
+    }
+    text
 }
 
 /// Runs `work` while another thread shows how far it is.
@@ -182,7 +208,16 @@ fn watched<T>(
 
 #[cfg(test)]
 mod tests {
-    use super::left;
+    use super::{fitting, left};
+
+    #[test]
+    fn a_message_is_cut_between_its_parts() {
+        let parts = ["30 s left", "best MSE 0.0123", "12,345 updates/s"].map(String::from);
+        assert_eq!(fitting(&parts, 80), parts.join(", "));
+        assert_eq!(fitting(&parts, 43), "30 s left, best MSE 0.0123");
+        assert_eq!(fitting(&parts, 25), "30 s left");
+        assert_eq!(fitting(&parts, 5), "");
+    }
 
     #[test]
     fn the_time_left_is_told_once_it_can_be() {

@@ -16,7 +16,7 @@ pub(crate) struct RowsArguments {
     #[arg(long, value_parser = crate::data::seed)]
     seed: Option<u64>,
     /// The first line holds values: the columns are the model's inputs in the order that `loopfit show` lists, and may be
-    /// followed by the target.
+    /// followed by the target; columns that --id carries along by their numbers may stand anywhere between.
     #[arg(long, conflicts_with = "header")]
     no_header: bool,
     #[command(flatten)]
@@ -29,46 +29,139 @@ impl RowsArguments {
         self.seed.unwrap_or(0)
     }
 
-    /// The rows and what a person should know about them beside the table's own notes. Cells of the columns `verbatim` are kept as they are written.
+    /// The rows, with columns `carried` that are kept as they are written.
     pub(crate) fn table(
         &self,
         data: &DataName,
         model: &FittedModel,
-        verbatim: &[String],
-    ) -> Result<(Table, Vec<String>)> {
+        carried: &[String],
+    ) -> Result<Rows> {
         if self.no_header && data.file().is_none() {
             return Err(usage("--no-header is for files: leave it out".to_string()));
         }
+        let numbers = match self.no_header {
+            true => carried
+                .iter()
+                .map(|id| column_number(id))
+                .collect::<Result<_>>()?,
+            false => Vec::new(),
+        };
         let mut options = self.read.options();
-        options.verbatim = verbatim.to_vec();
+        options.verbatim = match self.no_header {
+            true => numbers.iter().map(|number| format!("c{number}")).collect(),
+            false => carried.to_vec(),
+        };
+        let repeated = |i: &usize| options.verbatim[..*i].contains(&options.verbatim[*i]);
+        if let Some(i) = (0..carried.len()).find(repeated) {
+            return Err(usage(format!(
+                "--id {} is there twice: leave one out",
+                carried[i]
+            )));
+        }
         if self.no_header {
             options.header = Some(false);
         }
         let (table, notes) = self.read.table(data, self.seed, &options)?;
-        Ok(match self.no_header {
-            true => (by_position(table, model)?, notes),
-            false => (table, notes),
+        let (table, carried) = match self.no_header {
+            true => by_position(table, model, &numbers)?,
+            false => {
+                check_names(&table, model, data)?;
+                (table, carried.to_vec())
+            }
+        };
+        Ok(Rows {
+            table,
+            carried,
+            notes,
         })
     }
 }
 
-/// The table with the model's names: of its inputs, and of its target if there is one column more.
-fn by_position(table: Table, model: &FittedModel) -> Result<Table> {
+/// The rows of DATA for a model.
+pub(crate) struct Rows {
+    pub(crate) table: Table,
+    /// Names of the columns to carry along.
+    pub(crate) carried: Vec<String>,
+    /// What a person should know beside the table's own notes.
+    pub(crate) notes: Vec<String>,
+}
+
+/// The number of a column without a name: `3` or, as it is called elsewhere, `c3`.
+fn column_number(id: &str) -> Result<usize> {
+    let digits = id.strip_prefix('c').unwrap_or(id);
+    let number = digits.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| {
+        usage(format!(
+            "--id {id} is not a column of a file without names: give its number, counted from 1"
+        ))
+    })
+}
+
+/// Says what is missing where a file without names meets a model that wants them.
+fn check_names(table: &Table, model: &FittedModel, data: &DataName) -> Result<()> {
+    let inputs: Vec<&str> = model
+        .preprocessing
+        .inputs()
+        .iter()
+        .map(Input::name)
+        .collect();
+    let numbered = |(i, name): (usize, &String)| *name == format!("c{}", i + 1);
+    let without_names = data.file().is_some() && table.names().iter().enumerate().all(numbered);
+    let known = inputs.iter().any(|name| table.column(name).is_some());
+    ensure!(
+        known || !without_names,
+        "`{}` has no column names, and the model reads {}: add --no-header if its columns are these, in this order",
+        table.source(),
+        inputs.join(", ")
+    );
+    Ok(())
+}
+
+/// The table with the model's names: of its inputs, and of its target if there is one column more. Columns that are carried
+/// along, by their numbers, are others if so many are left without them; their names come back.
+fn by_position(
+    table: Table,
+    model: &FittedModel,
+    carried: &[usize],
+) -> Result<(Table, Vec<String>)> {
     let inputs = model.preprocessing.inputs().iter().map(Input::name);
     let target = model.preprocessing.target().map(Target::name);
     let mut names: Vec<String> = inputs.chain(target).map(String::from).collect();
     let found = table.names().len();
+    if let Some(number) = carried.iter().find(|number| **number > found) {
+        return Err(usage(format!(
+            "--id {number}: `{}` has {}",
+            table.source(),
+            number::count(found, "column")
+        )));
+    }
     let without = names.len() - usize::from(target.is_some());
-    ensure!(
-        found == names.len() || found == without,
-        "`{}` has {found} column{}, and the model takes {without}{}: {}",
-        table.source(),
-        if found == 1 { "" } else { "s" },
-        target.map_or(String::new(), |y| format!(" and perhaps `{y}`")),
-        names[..without].join(", ")
-    );
+    let all = names.len();
+    let fits = |columns: usize| columns == all || columns == without;
+    if fits(found - carried.len()) {
+        let mut order: Vec<usize> = carried.to_vec();
+        order.sort_unstable();
+        for number in order {
+            let mut name = format!("column {number}");
+            while names.contains(&name) {
+                name.push('_');
+            }
+            names.insert((number - 1).min(names.len()), name);
+        }
+    } else {
+        ensure!(
+            fits(found),
+            "`{}` has {}, and the model takes {without}{}: {}",
+            table.source(),
+            number::count(found, "column"),
+            target.map_or(String::new(), |y| format!(" and perhaps `{y}`")),
+            names[..without].join(", ")
+        );
+    }
     names.truncate(found);
-    Ok(table.renamed(names))
+    let carried = carried.iter().map(|number| names[number - 1].clone());
+    let carried = carried.collect();
+    Ok((table.renamed(names), carried))
 }
 
 /// The rows that a model extrapolates to; nothing is known of a model without ranges, which is an error if they are needed.

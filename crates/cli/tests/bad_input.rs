@@ -33,6 +33,7 @@ const CASES: &[Case] = &[
     ("a comparison without test rows", "compare good.csv --target y --budget 64 --test-fraction 0", 2, &["test rows", "--test-fraction"]),
     ("a last fit and none", "fit good.csv --target y --budget 64 --refit --no-refit", 2, &["--refit", "--no-refit"]),
     ("a protocol without an end", "fit good.csv --target y --budget 64 --protocol /dev/zero", 3, &["/dev/zero", "not a regular file"]),
+    ("bytes that are no number", "fit good.csv --target y --budget 64 --max-bytes few", 2, &["not a number of bytes", "1e6"]),
     // Architectures.
     ("unknown architecture", "fit good.csv --target y --budget 64 --arch cnn", 2, &["ffn", "transformer", "any"]),
     ("two architectures in one table", "budget --dim 2 --budget 64 --arch any", 2, &["ffn", "transformer"]),
@@ -102,8 +103,8 @@ const CASES: &[Case] = &[
     // Targets and inputs.
     ("no such column", "fit good.csv --target z --budget 64 -o out", 3, &["`z`", "kind"]),
     ("no target and no density", "fit good.csv --budget 64 -o out", 2, &["--target"]),
-    ("no target at all", "fit hole.csv --target y --budget 64 -o out", 3, &["`y`", "row"]),
-    ("NaN target", "fit nan.csv --target y --budget 64 -o out", 3, &["`y`", "row"]),
+    ("no target at all", "fit hole.csv --target y --budget 64 -o out", 3, &["`y` has no values"]),
+    ("NaN target", "fit nan.csv --target y --budget 64 -o out", 3, &["`y` has no values"]),
     ("zero variance", "fit flat.csv --target y --budget 64 -o out", 3, &["`y`"]),
     ("one class only", "fit oneclass.csv --target y --budget 64 -o out", 3, &["every row"]),
     ("a class with one row", "fit rare.csv --target label --budget 64 -o out", 3, &["rare"]),

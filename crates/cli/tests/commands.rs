@@ -294,11 +294,10 @@ fn budget_reproduces_the_counts_of_the_paper() {
         (three["r"].as_u64(), three["count"].as_u64()),
         (Some(3), Some(124))
     );
-    assert!(
-        place
-            .ok("budget --dim 5 --budget 128")
-            .contains("largest r")
-    );
+    let text = place.ok("budget --dim 5 --budget 128");
+    assert!(text.contains("largest r") && text.contains("`--form paper` counts as here"));
+    let text = place.ok("budget --dim 3 --budget 300 --arch transformer");
+    assert!(!text.contains("--form paper"), "{text}");
 }
 
 /// The smallest Transformer of two inputs that depends on them has 64 numbers (Table 1, q = 2):

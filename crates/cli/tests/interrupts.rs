@@ -75,7 +75,12 @@ const LONG: &str = "--updates 2e9";
 /// The best model so far is written whole. Two signals at once are one: the second does not discard it.
 #[test]
 fn an_interrupted_fit_keeps_the_best_so_far() {
-    for (signal, code, again) in [("-INT", 130, "press again"), ("-TERM", 143, "signal again")] {
+    let mut signals = vec![("-INT", 130, "press again"), ("-TERM", 143, "signal again")];
+    // A terminal that is closed; elsewhere nobody can tell whether `nohup` has it ignored.
+    if cfg!(target_os = "linux") {
+        signals.push(("-HUP", 129, "signal again"));
+    }
+    for (signal, code, again) in signals {
         let place = prepared();
         let fit = format!("fit data.csv --target y --budget 100 {LONG} -o m.safetensors");
         let running = Running::until(&place, &fit, "search:");
@@ -182,6 +187,59 @@ fn an_interrupted_comparison_keeps_the_complete_seeds() {
     }
     let said = format!("{seeds} of 1000 seeds");
     assert!(ended.said.contains(&said), "{}", ended.said);
+}
+
+/// Under `nohup` a search outlives its terminal.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_that_is_ignored_stays_ignored() {
+    let place = prepared();
+    let fit = format!("fit data.csv --target y --budget 100 {LONG}");
+    let bin = assert_cmd::cargo::cargo_bin("loopfit");
+    let mut child = Command::new("sh")
+        .arg("-c")
+        .arg(format!("trap '' HUP; exec {} {fit}", bin.display()))
+        .current_dir(place.path(""))
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut running = Running {
+        stderr: BufReader::new(child.stderr.take().unwrap()),
+        child,
+        said: String::new(),
+    };
+    while !running.said.contains("search:") {
+        assert!(running.stderr.read_line(&mut running.said).unwrap() > 0);
+    }
+    running.signal("-HUP");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(running.child.try_wait().unwrap().is_none());
+    running.signal("-TERM");
+    assert_eq!(running.child.wait().unwrap().code(), Some(143));
+}
+
+/// What is drawn is said, and a folder without a report is not left behind.
+#[test]
+fn interrupted_figures_are_said_and_empty_folders_go() {
+    let place = prepared();
+    let curve = "curve data.csv --target y --caps 8,400 --effort strong --plot curve.svg";
+    let running = Running::until(&place, curve, "rows:");
+    std::thread::sleep(Duration::from_secs(1));
+    running.signal("-INT");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    let drawn = place.files().contains(&"curve.svg".to_string());
+    assert_eq!(ended.said.contains("wrote curve.svg"), drawn);
+    assert_eq!(ended.printed.is_empty(), !drawn);
+
+    let running = Running::until(&place, "demo --output-dir new/demo", "search:");
+    assert!(place.path("new/demo").exists());
+    running.signal("-INT");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    // Unless a seed was complete by then.
+    assert_eq!(place.path("new").exists(), !ended.printed.is_empty());
 }
 
 /// Before the first seed is complete there is nothing to keep.

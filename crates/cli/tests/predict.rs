@@ -176,7 +176,7 @@ fn identifiers_are_carried_along() {
         ),
         (
             "predict m.safetensors new.csv --id name --id name",
-            3,
+            2,
             &["twice"],
         ),
         (
@@ -187,7 +187,7 @@ fn identifiers_are_carried_along() {
         (
             "predict m.safetensors new.csv --id name --no-header",
             2,
-            &["--no-header"],
+            &["--id name", "its number, counted from 1"],
         ),
         (
             "predict m.safetensors new.csv --csv-safe --json",
@@ -195,6 +195,22 @@ fn identifiers_are_carried_along() {
             &["--csv-safe", "--json"],
         ),
     ]);
+}
+
+/// What has no iterations says so; bytes may be written as 1e6.
+#[test]
+fn a_linear_model_has_no_iterations() {
+    let place = Place::new();
+    let line = (0..30).map(|i| format!("{i},{}\n", i % 2 + 3 * i));
+    place.write("line.csv", format!("a,y\n{}", line.collect::<String>()));
+    // Two numbers hold the linear model and no network.
+    place.ok("fit line.csv --target y --budget 2 --effort quick --max-bytes 1e6 -o m.safetensors");
+    let every = place.run("predict m.safetensors line.csv --every-iteration");
+    let said = String::from_utf8_lossy(&every.stderr).into_owned();
+    assert!(
+        every.status.success() && said.contains("is linear and has no iterations"),
+        "{said}"
+    );
 }
 
 /// Class labels that a spreadsheet would run.
@@ -261,8 +277,40 @@ fn rows_without_names_are_taken_by_position() {
         place.ok("score m.safetensors scored.csv --no-header"),
         place.ok("score m.safetensors data.csv")
     );
+    // Columns beside the inputs are carried along by their numbers, wherever they stand, and so are inputs.
+    let numbered = cut(&own);
+    let numbered = numbered.lines().enumerate();
+    let numbered = numbered.map(|(i, line)| format!("{i:03},{line},n{i}\n"));
+    place.write("numbered.csv", numbered.collect::<String>());
+    let last = own.len() + 2;
+    let found = place.ok(&format!(
+        "predict m.safetensors numbered.csv --no-header --id c{last} --id 1"
+    ));
+    let lines = found.lines().skip(1).zip(expected.lines().skip(1));
+    assert!(found.starts_with(&format!("column {last},column 1,prediction\n")));
+    for (i, (found, expected)) in lines.enumerate() {
+        assert_eq!(found, format!("n{i},{i:03},{expected}"));
+    }
+    let found = place.ok("predict m.safetensors scored.csv --no-header --id 1 --id 2");
+    let carried = format!("{},{},prediction\n", names[own[0]], names[own[1]]);
+    assert!(found.starts_with(&carried), "{found}");
     place.write("wide.csv", "1,2,3,4,5,6\n7,8,9,1,2,3\n");
     place.all_refused(&[
+        (
+            "predict m.safetensors bare.csv --no-header --id 9",
+            2,
+            &["--id 9", "columns"],
+        ),
+        (
+            "predict m.safetensors bare.csv --no-header --id 1 --id c1",
+            2,
+            &["twice"],
+        ),
+        (
+            "predict m.safetensors bare.csv",
+            3,
+            &["has no column names", "add --no-header"],
+        ),
         (
             "predict m.safetensors wide.csv --no-header",
             3,

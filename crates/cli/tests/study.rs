@@ -181,6 +181,12 @@ fn a_damaged_store_is_refused_and_mended() {
     assert!(index.contains("href=\"cap-path.html\""), "{index}");
     let index = String::from_utf8(place.read("runs/report/index.md")).unwrap();
     assert!(index.contains("(cap-path.md)"), "{index}");
+    let report = place.run("study report runs");
+    let said = String::from_utf8_lossy(&report.stderr).into_owned();
+    assert!(
+        said.contains("cap-path.html") && said.contains("wrote runs/report/index.html"),
+        "{said}"
+    );
 
     // The word is also in the schema and in space that is not used any more.
     let bytes = place.read("runs/study.sqlite");

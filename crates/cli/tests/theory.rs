@@ -361,6 +361,27 @@ fn the_second_form_keeps_its_hypotheses() {
     assert_eq!(rows["rows"][0]["admissible"], false);
     assert_eq!(rows["smallest_admissible_budget"], 854_228);
     assert!(rows.get("fixed_T").is_none());
+    // Where the condition binds it is said, and a table over T has no best T to speak of.
+    let text =
+        place.ok("theory bound --n 1e6 --dim 2 --smoothness 2 --budget 128 --iterations best");
+    let held = "budget-iteration (15) bound is held up by the initialisation condition";
+    assert!(
+        text.contains(held) && text.contains("T = 4 does not"),
+        "{text}"
+    );
+    let text = place.ok("theory bound --n 1e18 --dim 2 --smoothness 2 --budget 128");
+    assert!(!text.contains("held up"), "{text}");
+    let sweep = "theory bound --dim 2 --smoothness 1 --budget 128 --points 4 --form";
+    let text = place.ok(&format!("{sweep} budget-iteration --over n"));
+    assert!(
+        text.contains("5*") && text.contains("with a star"),
+        "{text}"
+    );
+    let text = place.ok(&format!("{sweep} general --over T --n 100"));
+    assert!(
+        !text.contains("best T") && !text.contains("brackets"),
+        "{text}"
+    );
     place.refused(
         "theory bound --n 9 --dim 2 --smoothness 1 --over n",
         "leave --n out",

@@ -50,6 +50,13 @@ fn the_one_cell_example_runs_as_written() {
 #[test]
 fn runs_are_exact_and_within_their_bound() {
     let place = Place::new();
+    let run = |target: &str, x: &str| {
+        place.json(&format!(
+            "witness run --target {target} --smoothness 1 -m 3 --x {x}"
+        ))
+    };
+    // A zero before the point may be left out.
+    assert_eq!(run(".5*x1", ".3")["points"], run("0.5*x1", "0.3")["points"]);
     let run = place.json(
         "witness run --target x1*(1-x2)/2 --smoothness 2 -m 2 -u 1 --x 1/3,0.2 --x 5/7,11/13",
     );
@@ -103,7 +110,7 @@ fn runs_are_exact_and_within_their_bound() {
     }
     place.refused(
         "witness run --target x1 --smoothness 1 -m 17 --x 0.3",
-        "take a smaller m, or more groups",
+        "take a smaller m, or other groups",
     );
     place.refused(
         "witness build --target x1 --smoothness 1 -m 18 -u 18",
@@ -175,7 +182,18 @@ fn a_small_witness_is_an_ordinary_model() {
     }
     assert_eq!(predicted["predictions"], json!([0.0, 0.25, 0.5, 0.75]));
     let show = place.ok("show w.safetensors");
-    assert!(show.contains("constructed, not fitted"), "{show}");
+    assert!(show.contains("constructed for"), "{show}");
+    // The stairs of the README, in 32 bits beside a face of a cell.
+    place.ok(
+        "witness build --target x1 --smoothness 1 -m 3 -u 3 --reader dyadic -o stairs.safetensors",
+    );
+    place.write("face.csv", "x1\n0.3\n0.124969482421875\n");
+    place.all_refused(&[(
+        "predict stairs.safetensors face.csv",
+        3,
+        &["row 2", "leave such rows out", "witness run"],
+    )]);
+    assert!(!show.contains("fitted from"), "{show}");
 
     let long = place.run("witness build --target x1/2 --smoothness 1 -m 4 -o long.safetensors");
     assert!(long.status.success());

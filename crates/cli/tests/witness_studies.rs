@@ -74,6 +74,18 @@ fn errors_against_the_resolution() {
 #[test]
 fn wrong_requests_are_refused() {
     let place = Place::new();
+    place.refused(
+        "witness error --from 20 --to 20",
+        "this table would take about",
+    );
+    place.refused(
+        "witness precision --groups one --from 12 --to 12",
+        "take a smaller --to or fewer --cells",
+    );
+    place.refused(
+        "witness precision --arch transformer --groups one --from 8 --to 8",
+        "this table would take about",
+    );
     let cases = [
         (
             "witness precision --from 3 --to 2",

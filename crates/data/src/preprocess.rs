@@ -371,16 +371,15 @@ impl Preprocessing {
 
     /// The responses of some rows in model units; empty for a density.
     pub fn targets(&self, table: &Table, rows: &[usize]) -> Result<Vec<f32>, PreprocessError> {
-        let missing = |target: &str, row: usize| PreprocessError::MissingTarget {
-            target: target.to_string(),
-            row: row + 1,
-        };
         match &self.target {
             None => Ok(Vec::new()),
             Some(Target::Response { name, mean, sd, .. }) => {
-                let values = numbers(name, self.find(table, name)?)?;
+                let column = self.find(table, name)?;
+                let values = numbers(name, column)?;
                 let scaled = rows.iter().map(|&row| match values[row] {
-                    value if value.is_nan() => Err(missing(name, row)),
+                    value if value.is_nan() => {
+                        Err(RolesError::missing_target(name, column, row).into())
+                    }
                     value => Ok(((value - mean) / sd) as f32),
                 });
                 scaled.collect()
@@ -390,7 +389,7 @@ impl Preprocessing {
                 let finder = classes.finder(column);
                 let indices = rows.iter().map(|&row| match finder.get(row) {
                     Level::Known(class) => Ok(class as f32),
-                    Level::Missing => Err(missing(name, row)),
+                    Level::Missing => Err(RolesError::missing_target(name, column, row).into()),
                     Level::Unknown => Err(PreprocessError::UnknownClass {
                         target: name.clone(),
                         class: column.text(row).unwrap_or_default(),

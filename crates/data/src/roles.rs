@@ -56,6 +56,22 @@ pub enum RolesError {
         /// The first text and its line.
         first_text: String,
     },
+    /// A row without a target.
+    #[error("target `{target}` has no value in row {row} below the header; remove such rows")]
+    MissingTarget {
+        /// The target.
+        target: String,
+        /// Row, from one.
+        row: usize,
+    },
+    /// No row with a target.
+    #[error(
+        "target `{target}` has no values: its cells are empty in all rows; name another column, or fill it"
+    )]
+    EmptyTarget {
+        /// The target.
+        target: String,
+    },
     /// Nothing left to predict from.
     #[error("`{file}` has no column left as an input")]
     NoInputs {
@@ -139,6 +155,18 @@ fn measurements(column: &Column, is_number: impl Fn(&str) -> bool) -> Option<Str
 }
 
 impl RolesError {
+    /// A row of the target's column has no value.
+    pub(crate) fn missing_target(target: &str, column: &Column, row: usize) -> Self {
+        let target = target.to_string();
+        match (0..column.len()).all(|row| column.is_missing(row)) {
+            true => Self::EmptyTarget { target },
+            false => Self::MissingTarget {
+                target,
+                row: row + 1,
+            },
+        }
+    }
+
     /// A name that no column has, which cannot stand for one of those that are `used` already.
     pub fn no_column(table: &Table, name: &str, used: &[&str]) -> Self {
         let free = table.names().iter().filter(|n| !used.contains(&n.as_str()));

@@ -17,6 +17,7 @@ pub use limits::Limits;
 pub use sniff::{Decimal, Delimiter};
 pub(crate) use sniff::{is_like_a_number, number_hint};
 
+use loopfit_numerics::text::count;
 use sha2::{Digest, Sha256};
 use std::fs::{File, FileType};
 use std::io::{Cursor, Read, Seek};
@@ -219,7 +220,16 @@ impl Table {
             names.len() == self.columns.len() && first_repeat(&names).is_none(),
             "columns of a table have distinct names"
         );
-        Self { names, ..self }
+        let renamed = |(own, cells): (String, Vec<String>)| {
+            let at = self.names.iter().position(|name| *name == own);
+            (at.map_or(own, |at| names[at].clone()), cells)
+        };
+        let verbatim = self.verbatim.into_iter().map(renamed).collect();
+        Self {
+            names,
+            verbatim,
+            ..self
+        }
     }
 
     /// The same rows with more that a person should know about how they were read.
@@ -245,8 +255,8 @@ impl Table {
         if missing == 0 || rows.is_empty() {
             return self;
         }
-        let what = if missing == 1 { "row" } else { "rows" };
-        let note = format!("left out {missing} {what} without a value of `{name}`");
+        let rows_missing = count(missing, "row");
+        let note = format!("left out {rows_missing} without a value of `{name}`");
         let columns = self
             .columns
             .iter()

@@ -65,14 +65,6 @@ pub enum TaskError {
         /// The target.
         target: String,
     },
-    /// A row without a target.
-    #[error("target `{target}` has no value in row {row} below the header; remove such rows")]
-    MissingTarget {
-        /// The target.
-        target: String,
-        /// Row, from one.
-        row: usize,
-    },
     /// The target is always the same.
     #[error("target `{target}` is `{value}` in every row, so there is nothing to learn")]
     OneValue {
@@ -158,10 +150,7 @@ impl Task {
             .ok_or_else(|| RolesError::no_column(table, name, &[]))?;
         let target = name.to_string();
         if let Some(row) = (0..table.rows()).find(|row| column.is_missing(*row)) {
-            return Err(TaskError::MissingTarget {
-                target,
-                row: row + 1,
-            });
+            return Err(RolesError::missing_target(name, column, row).into());
         }
         let values = Levels::count(column);
         if values < 2 {

@@ -1,6 +1,7 @@
 //! A fitted model applied to data: predictions, scores, samples.
 
 use crate::fitted::FittedModel;
+use crate::metric::Measure;
 use crate::predict::Predictor;
 use loopfit_data::preprocess::{Features, Input, OutsideRange, PreprocessError};
 use loopfit_data::table::Column;
@@ -465,7 +466,7 @@ impl FittedModel {
         let outputs = self.outputs(&features.x)?;
         let mut notes = features.notes();
         notes.extend(self.held_note(&outputs));
-        let score = |rows, metric, value, also| Score {
+        let score = |rows, (metric, value), also| Score {
             rows,
             metric,
             value,
@@ -487,14 +488,15 @@ impl FittedModel {
                 let centre = mean(&y);
                 let spread: Vec<f64> = y.iter().map(|y| (y - centre) * (y - centre)).collect();
                 let r2 = ("R2", 1.0 - sum(&squares) / sum(&spread));
-                let (mse, mae) = (mean(&squares), mean(&absolute));
+                let mse = (Measure::Mse.name(), mean(&squares));
+                let mae = (Measure::Mae.name(), mean(&absolute));
                 // What was fitted leads.
                 if let Likelihood::Laplace(noise) = self.likelihood {
                     let scale = noise.tau() * (original(&1.0) - original(&0.0));
-                    let nll = ("NLL", mae / scale + libm::log(2.0 * scale));
-                    score(rows, "MAE", mae, vec![nll, ("MSE", mse), r2])
+                    let nll = mae.1 / scale + libm::log(2.0 * scale);
+                    score(rows, mae, vec![(Measure::Nll.name(), nll), mse, r2])
                 } else {
-                    score(rows, "MSE", mse, vec![("MAE", mae), r2])
+                    score(rows, mse, vec![mae, r2])
                 }
             }
             Likelihood::Energy(energy) => return self.density_score(energy, &outputs, &features),
@@ -511,8 +513,7 @@ impl FittedModel {
                     .count();
                 score(
                     rows,
-                    "log loss",
-                    value,
+                    (Measure::LogLoss.name(), value),
                     vec![("accuracy", right as f64 / rows as f64)],
                 )
             }

@@ -2,6 +2,7 @@
 
 use crate::apply::{ApplyError, Score};
 use crate::fitted::FittedModel;
+use crate::metric::Measure;
 use crate::predict::Step;
 use loopfit_data::preprocess::Features;
 use loopfit_likelihood::{Energy, Likelihood, LogNormaliser};
@@ -112,7 +113,7 @@ impl FittedModel {
         }
         Ok(Score {
             rows: index.len(),
-            metric: "NLL",
+            metric: Measure::Nll.name(),
             value: self.log_constant(normaliser) - mean(&index),
             also: vec![
                 ("rows outside", features.outside.len() as f64),
@@ -126,12 +127,7 @@ impl FittedModel {
     pub(crate) fn normaliser(&self, energy: Energy) -> Result<LogNormaliser, ApplyError> {
         let predictor = self.predictor();
         let index = |points: &[f64]| predictor.predict(&narrow(points));
-        let found = Energy::evaluation(energy.d())?.estimated_log_normaliser(index)?;
-        // No number is hopeless as well.
-        if found.error.is_nan() || found.error > LogNormaliser::HOPELESS {
-            return Err(ApplyError::Normaliser(found.error));
-        }
-        Ok(found)
+        worth_having(Energy::evaluation(energy.d())?.estimated_log_normaliser(index)?)
     }
 
     /// What a log density in the units of the columns is below the index: `log Z` plus the log volume of the unit cube.
@@ -173,6 +169,14 @@ impl FittedModel {
     }
 }
 
+/// A normaliser, unless its error is hopeless; no number is hopeless as well.
+fn worth_having(found: LogNormaliser) -> Result<LogNormaliser, ApplyError> {
+    match found.error <= LogNormaliser::HOPELESS {
+        true => Ok(found),
+        false => Err(ApplyError::Normaliser(found.error)),
+    }
+}
+
 /// The values at rows that lie inside the box.
 fn inside(values: &[f64], outside: &[usize]) -> Vec<f64> {
     let mut inside = vec![true; values.len()];
@@ -188,6 +192,9 @@ fn narrow(points: &[f64]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Provenance;
+    use loopfit_data::Preprocessing;
+    use loopfit_model::{Bounds, Network, Parameters, Tying};
 
     #[test]
     fn one_row_at_the_bound_differs_from_no_other() {
@@ -200,6 +207,38 @@ mod tests {
         };
         assert_eq!(facts(1).notes().len(), 0);
         assert_eq!(facts(2).notes().len(), 1);
+    }
+
+    /// Coefficients so large that the state is infinite and the index is no number.
+    #[test]
+    fn a_normaliser_that_is_no_number_is_refused() {
+        let energy = Energy::training(1).unwrap();
+        let model = |size: f32| {
+            let network = Network::ffn(1, 1, 2, 2, Tying::Loop { t: 4 }).unwrap();
+            let signs = (0..network.count()).map(|i| if i % 2 == 0 { size } else { -size });
+            FittedModel {
+                parameters: Parameters::new(network.clone(), signs.collect()).unwrap(),
+                bounds: Bounds::default(),
+                likelihood: Likelihood::Energy(energy),
+                preprocessing: Preprocessing::unchanged(1),
+                provenance: Provenance::nothing(),
+                assessment: None,
+            }
+        };
+        let refused = model(3e38).normaliser(energy);
+        assert!(
+            matches!(refused, Err(ApplyError::Likelihood(_))),
+            "{refused:?}"
+        );
+        let found = model(0.1).normaliser(energy).unwrap();
+        assert!(worth_having(found).is_ok());
+        for error in [f64::NAN, f64::INFINITY, 2.0 * LogNormaliser::HOPELESS] {
+            let refused = worth_having(LogNormaliser { error, ..found });
+            assert!(
+                matches!(refused, Err(ApplyError::Normaliser(_))),
+                "{refused:?}"
+            );
+        }
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub use fit::{FitOutcome, Stop};
 pub use fitted::{Assessment, FittedModel, ModelError, Provenance};
 pub use flops::{flops_per_gradient, flops_per_update};
 pub use gradient::{bytes_in_flight, gradient};
-pub use metric::{error_name, error_of_loss};
+pub use metric::{Measure, error_name, error_of_loss};
 pub use predict::{Predictor, Step};
 pub use row::RowPredictor;
 pub use run::{Control, Engine};

@@ -3,14 +3,69 @@
 use loopfit_data::Preprocessing;
 use loopfit_likelihood::{Likelihood, ScalarLikelihood};
 
-/// The error that a likelihood's fits make small, and that they are judged by.
-pub fn error_name(likelihood: Likelihood) -> &'static str {
-    match likelihood {
-        Likelihood::Gaussian(_) => "MSE",
-        Likelihood::Laplace(_) => "MAE",
-        Likelihood::Bernoulli(_) | Likelihood::Multiclass(_) => "log loss",
-        Likelihood::Energy(_) => "NLL",
+/// The error that fits make small, and that they are judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// The mean squared error of responses.
+    Mse,
+    /// The mean absolute error of responses.
+    Mae,
+    /// The average negative log-probability of classes.
+    LogLoss,
+    /// The average negative log-density.
+    Nll,
+}
+
+impl Measure {
+    /// The measure of a likelihood's fits.
+    pub fn of(likelihood: Likelihood) -> Self {
+        match likelihood {
+            Likelihood::Gaussian(_) => Self::Mse,
+            Likelihood::Laplace(_) => Self::Mae,
+            Likelihood::Bernoulli(_) | Likelihood::Multiclass(_) => Self::LogLoss,
+            Likelihood::Energy(_) => Self::Nll,
+        }
     }
+
+    /// Its names: bare, of validation rows, of test rows, against a known function.
+    fn names(self) -> [&'static str; 4] {
+        match self {
+            Self::Mse => ["MSE", "validation MSE", "test MSE", "MSE against f0"],
+            Self::Mae => ["MAE", "validation MAE", "test MAE", "MAE against f0"],
+            Self::LogLoss => [
+                "log loss",
+                "validation log loss",
+                "test log loss",
+                "log loss against f0",
+            ],
+            Self::Nll => ["NLL", "validation NLL", "test NLL", "NLL against f0"],
+        }
+    }
+
+    /// `MSE`.
+    pub fn name(self) -> &'static str {
+        self.names()[0]
+    }
+
+    /// `validation MSE`.
+    pub fn of_validation(self) -> &'static str {
+        self.names()[1]
+    }
+
+    /// `test MSE`.
+    pub fn of_test(self) -> &'static str {
+        self.names()[2]
+    }
+
+    /// `MSE against f0`, which has no noise.
+    pub fn against_f0(self) -> &'static str {
+        self.names()[3]
+    }
+}
+
+/// What the error of a likelihood's fits is called.
+pub fn error_name(likelihood: Likelihood) -> &'static str {
+    Measure::of(likelihood).name()
 }
 
 /// The error, in the units of the data, of an average negative log-likelihood in model units: without the constant that a

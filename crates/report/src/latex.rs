@@ -40,11 +40,8 @@ impl Table {
         text += "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n";
         let _ = writeln!(text, "\\begin{{tabular}}{{{columns}}}\n\\toprule");
         let names = self.columns.iter().map(|(name, _)| escape::latex(name));
-        let _ = writeln!(
-            text,
-            "{} \\\\\n\\midrule",
-            names.collect::<Vec<_>>().join(" & ")
-        );
+        text += &line(names);
+        text += "\\midrule\n";
         for row in rows {
             let cells = row
                 .cells
@@ -55,11 +52,22 @@ impl Table {
                     }
                     text => text,
                 });
-            let _ = writeln!(text, "{} \\\\", cells.collect::<Vec<_>>().join(" & "));
+            text += &line(cells);
         }
         text += "\\bottomrule\n\\end{tabular}}\n\\end{table}\n";
         text
     }
+}
+
+/// The cells of a row. Behind a rule or another row a bracket or a star would begin an option of that.
+fn line(cells: impl Iterator<Item = String>) -> String {
+    let line = cells.collect::<Vec<_>>().join(" & ");
+    let guard = if line.starts_with(['[', '*']) {
+        "{}"
+    } else {
+        ""
+    };
+    format!("{guard}{line} \\\\\n")
 }
 
 impl Document {
@@ -80,7 +88,8 @@ impl Document {
 #[cfg(test)]
 mod tests {
     use crate::fixtures::document;
-    use crate::{Align, Table};
+    use crate::{Align, Cell, Table};
+    use proptest::prelude::*;
 
     #[test]
     fn tables_for_a_paper() {
@@ -117,6 +126,64 @@ mod tests {
         \end{tabular}}
         \end{table}
         "#);
+    }
+
+    /// What TeX would stop at: braces and dollars in pairs, as many cells as columns, and nothing but letters, digits and what
+    /// was escaped outside of them.
+    fn lint(text: &str) -> Result<(), String> {
+        let (mut depth, mut math, mut columns) = (0i32, false, 0);
+        for line in text.lines().filter(|line| !line.starts_with('%')) {
+            let wrong = |what: &str| Err(format!("{what}: {line}"));
+            let (mut before, mut cells) = (' ', 1);
+            for c in line.chars() {
+                match c {
+                    _ if before == '\\' => (),
+                    '{' => depth += 1,
+                    '}' => depth -= 1,
+                    '$' => math = !math,
+                    '&' if math => return wrong("math over two cells"),
+                    '&' => cells += 1,
+                    '^' | '_' if !math => return wrong("outside of math"),
+                    '#' | '~' => return wrong("not escaped"),
+                    _ => (),
+                }
+                // Two backslashes end a row and escape nothing.
+                before = if (before, c) == ('\\', '\\') { ' ' } else { c };
+            }
+            if math || depth < 0 {
+                return wrong("without a partner");
+            }
+            if let Some(own) = line.strip_prefix("\\begin{tabular}") {
+                columns = own.matches(['l', 'r']).count();
+            }
+            if line.ends_with(" \\\\") && (cells != columns || line.starts_with(['[', '*'])) {
+                return wrong("other cells than the columns, or an option of the row before");
+            }
+        }
+        match depth {
+            0 => Ok(()),
+            _ => Err("braces without partners".to_string()),
+        }
+    }
+
+    #[test]
+    fn what_tex_stops_at_is_found() {
+        for wrong in ["a_1", "{a", "$a", "a $ & $ b", "#1", "[a] & b \\\\"] {
+            assert!(lint(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(lint(&document().to_latex("errors")), Ok(()));
+    }
+
+    proptest! {
+        #[test]
+        fn tables_can_be_set_whatever_they_hold(texts in proptest::collection::vec(any::<String>(), 4), best: bool) {
+            let mut table = Table::new([(texts[0].as_str(), Align::Left), (texts[1].as_str(), Align::Right)]);
+            let cells = [Cell::marked(texts[2].clone(), best), Cell::from("[1] *".to_string())];
+            table.push(cells.clone());
+            table.push([cells[1].clone(), cells[0].clone()]);
+            let text = table.to_latex(&texts[3], "a");
+            prop_assert_eq!(lint(&text), Ok(()), "{}", text);
+        }
     }
 
     /// A page has room for so many rows; the rest is a table of its own.

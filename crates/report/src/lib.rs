@@ -60,6 +60,9 @@ mod terminal;
 #[cfg(test)]
 mod fixtures;
 
+/// What the keys of all JSON objects belong to; docs/json.md lists them.
+pub const JSON_SCHEMA: &str = "loopfit/1";
+
 pub use comparison::{Comparison, ComparisonError, MethodResult, Paired, SeedResult};
 pub use document::{Block, Document, Link};
 pub use table::{Align, Cell, Table};

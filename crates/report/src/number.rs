@@ -20,8 +20,10 @@ const MOST_APART: i32 = 2;
 pub enum Exponent {
     /// All cells share it, so that they compare at a glance.
     Shared(i32),
-    /// Each cell has its own: the values are too far apart.
+    /// Each cell has its own, and none where it is near one.
     Own,
+    /// Each cell has its own and shows it: the values of a column are too far apart to share one, and a column has one format.
+    Powers,
 }
 
 impl Exponent {
@@ -42,8 +44,17 @@ impl Exponent {
         }
     }
 
+    /// The exponent for a column of a table, whose cells have one format whatever they hold: [`Exponent::of`], or powers.
+    pub fn column(values: impl IntoIterator<Item = f64>) -> Self {
+        match Self::of(values) {
+            Self::Own => Self::Powers,
+            other => other,
+        }
+    }
+
     fn or(self, own: i32) -> i32 {
         match self {
+            Self::Powers => own,
             // A value far above its column would be a mantissa that nobody can read.
             Self::Shared(exponent) if own - exponent <= MOST_APART => exponent,
             _ => plain_if_near_one(own),
@@ -277,6 +288,19 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(shortest(value), text);
         }
+    }
+
+    /// Plain numbers and powers do not stand in one column.
+    #[test]
+    fn a_column_has_one_format() {
+        let far = [0.0133, 2.64e-6];
+        let column = |values: [f64; 2]| {
+            let exponent = Exponent::column(values);
+            values.map(|v| value(v, 3, exponent))
+        };
+        assert_eq!(column(far), ["1.33 × 10⁻²", "2.64 × 10⁻⁶"]);
+        assert_eq!(column([0.0133, 3.61e-3]), ["13.3 × 10⁻³", "3.61 × 10⁻³"]);
+        assert_eq!(column([0.133, 0.05]), ["0.133", "0.0500"]);
     }
 
     #[test]

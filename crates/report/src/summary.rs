@@ -44,7 +44,7 @@ impl Comparison {
     /// One row per method; the lowest mean is the best row.
     pub(crate) fn methods_table(&self) -> Table {
         let methods = self.methods().iter();
-        let exponent = Exponent::of(methods.flat_map(|m| [m.mean(), m.median()]));
+        let exponent = Exponent::column(methods.flat_map(|m| [m.mean(), m.median()]));
         // The answer first: a narrow screen cuts a table off at the right.
         let mut headings = vec![
             ("method", Align::Left),
@@ -101,7 +101,7 @@ impl Comparison {
     /// One row per paired difference; no rows without a Loop.
     pub(crate) fn paired_table(&self) -> Table {
         let paired = self.paired();
-        let exponent = Exponent::of(paired.iter().map(|p| p.mean()));
+        let exponent = Exponent::column(paired.iter().map(|p| p.mean()));
         let mut table = Table::new([
             ("paired difference", Align::Left),
             (self.mean_heading(), Align::Right),
@@ -119,7 +119,7 @@ impl Comparison {
 
     /// One row per seed, one column per method.
     pub(crate) fn seeds_table(&self) -> Table {
-        let exponent = Exponent::of(self.methods().iter().flat_map(MethodResult::values));
+        let exponent = Exponent::column(self.methods().iter().flat_map(MethodResult::values));
         let methods = self
             .methods()
             .iter()

@@ -45,7 +45,7 @@ impl<S: Into<String>> From<S> for Cell {
 /// ```
 /// use loopfit_report::{Align, Cell, Table};
 ///
-/// let mut table = Table::new([("shape", Align::Left), ("count", Align::Right)]);
+/// let mut table = Table::new([("shape", Align::Left), ("numbers", Align::Right)]);
 /// table.push_best(["q=4 r=11 T=16", "127"]);
 /// table.push(["q=5 r=7 T=16", "118"]);
 /// table.push([Cell::from("q=4 r=10 T=16"), Cell::best("118")]);

@@ -121,11 +121,11 @@ fn rung_costs(engine: &Engine, search: &Search) -> Result<Vec<RungCost>, SearchE
 
 /// Seconds of a fit on one thread.
 #[derive(Clone, Copy, Debug)]
-struct Timing {
+pub struct Timing {
     /// Of what a fit does once: its start and the validations at both ends.
-    once: f64,
+    pub once: f64,
     /// Of each update, with the validations on the way.
-    per_update: f64,
+    pub per_update: f64,
 }
 
 impl Timing {
@@ -137,8 +137,8 @@ impl Timing {
         }
     }
 
-    /// From runs of two lengths.
-    fn new(engine: &Engine, spec: &FitSpec) -> Result<Self, SearchError> {
+    /// From runs of two lengths of a fit's first stage.
+    pub fn new(engine: &Engine, spec: &FitSpec) -> Result<Self, SearchError> {
         let time = |updates: usize, runs: usize| -> Result<f64, SearchError> {
             let mut spec = spec.clone();
             let Some(stage) = spec.stages.first_mut() else {

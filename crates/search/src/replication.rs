@@ -7,7 +7,7 @@ use loopfit_data::task::Decision;
 use loopfit_data::{
     Groups, Preprocessing, Roles, Samples, Scaling, Simulation, Splitter, Table, Task, TaskKind,
 };
-use loopfit_engine::{FittedModel, error_of_loss};
+use loopfit_engine::{FittedModel, Measure, error_of_loss};
 use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Laplace, Likelihood, Multiclass};
 use loopfit_model::Bounds;
 use loopfit_numerics::stream::Stream;
@@ -17,8 +17,6 @@ use std::sync::Arc;
 const TEST_SIZE: usize = 32_768;
 /// Test draws of a density (F.4.5).
 const TEST_DRAWS: usize = 65_536;
-/// What a density is judged by beside its distance from the target.
-pub const TEST_NLL: &str = "test NLL";
 
 /// What a search sees: training and validation samples in model units, never test samples.
 #[derive(Clone, Debug)]
@@ -240,32 +238,31 @@ impl Source {
 
     /// What [`Replication::judge`] measures: what fits with this noise make small, on test samples.
     pub fn metric(&self, noise: Option<Noise>) -> &'static str {
-        let simulated = matches!(self, Self::Simulation { .. });
-        match (self.task(), noise) {
-            (Task::Density, _) if simulated => "squared Hellinger distance",
-            (Task::Regression, Some(Noise::Laplace)) if simulated => "MAE against f0",
-            (Task::Regression, _) if simulated => "MSE against f0",
-            (Task::Regression, Some(Noise::Laplace)) => "test MAE",
-            (Task::Regression, _) => "test MSE",
-            (Task::Binary | Task::Multiclass { .. }, _) => "test log loss",
-            (Task::Density, _) => TEST_NLL,
+        match (self, self.measure(noise)) {
+            (Self::Simulation { .. }, Measure::Nll) => "squared Hellinger distance",
+            (Self::Simulation { .. }, measure) => measure.against_f0(),
+            (Self::Table(_), measure) => measure.of_test(),
         }
     }
 
     /// What fits with this noise make small.
+    fn measure(&self, noise: Option<Noise>) -> Measure {
+        match (self.task(), noise) {
+            (Task::Regression, Some(Noise::Laplace)) => Measure::Mae,
+            (Task::Regression, _) => Measure::Mse,
+            (Task::Binary | Task::Multiclass { .. }, _) => Measure::LogLoss,
+            (Task::Density, _) => Measure::Nll,
+        }
+    }
+
+    /// What fits with this noise make small is called.
     pub fn error_name(&self, noise: Option<Noise>) -> &'static str {
-        let name = self.validation_metric(noise);
-        name.strip_prefix("validation ").unwrap_or(name)
+        self.measure(noise).name()
     }
 
     /// What [`Replication::validate`] measures.
     pub fn validation_metric(&self, noise: Option<Noise>) -> &'static str {
-        match (self.task(), noise) {
-            (Task::Regression, Some(Noise::Laplace)) => "validation MAE",
-            (Task::Regression, _) => "validation MSE",
-            (Task::Binary | Task::Multiclass { .. }, _) => "validation log loss",
-            (Task::Density, _) => "validation NLL",
-        }
+        self.measure(noise).of_validation()
     }
 
     /// The samples of a seed. A table's test rows are the same for every seed.
@@ -438,7 +435,7 @@ impl Replication {
             let draws = simulation.draw(*seed, 0, 0, TEST_DRAWS).test;
             let rows: Vec<usize> = (0..TEST_DRAWS).collect();
             let score = model.score(&draws.to_table(&self.source), &rows)?;
-            measured.push((TEST_NLL, score.value));
+            measured.push((Measure::Nll.of_test(), score.value));
         }
         Ok(measured)
     }

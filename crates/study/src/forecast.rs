@@ -7,7 +7,8 @@ use crate::run::{self, Prepared};
 use crate::task::{Phase, Task};
 use crate::trial::Trial;
 use crate::{continuation, searched, shortlist};
-use loopfit_engine::{Control, Engine, FitSpec, flops_per_update};
+use loopfit_engine::{Engine, FitSpec, flops_per_update};
+use loopfit_search::cost::Timing;
 
 /// A fit that stands for others of its network and samples, and the updates of all of them.
 pub(crate) struct Sample {
@@ -28,27 +29,6 @@ impl Sample {
     /// Floating-point operations of all updates.
     fn flops(&self) -> f64 {
         flops_per_update(&self.spec) * self.updates
-    }
-
-    /// Processor time of one update, with its part of the validations: the difference of two runs,
-    /// so that what a fit does once does not count for every update.
-    fn seconds_per_update(&self, engine: &Engine, trial: &Trial<'_>) -> Result<f64, StudyError> {
-        let every = self.spec.stages.first().map_or(1, |s| s.validate_every);
-        let time = |updates: usize| -> Result<f64, StudyError> {
-            let mut spec = self.spec.clone();
-            spec.stages.iter_mut().for_each(|s| s.updates = updates);
-            let ran = engine.run(&[spec], &Control::default(), |_, _| {});
-            let ran = ran.map_err(|e| trial.wrong(e.into()))?;
-            Ok(ran.iter().map(|outcome| outcome.seconds).sum())
-        };
-        let (once, twice) = (time(every)?, time(2 * every)?);
-        // A machine that was busy may have made the shorter run the longer one.
-        let seconds = if twice > once {
-            twice - once
-        } else {
-            0.5 * twice
-        };
-        Ok(seconds / every as f64)
     }
 
     /// With so many times the updates.
@@ -115,7 +95,8 @@ impl Prepared<'_> {
             let Some(most) = most else {
                 continue;
             };
-            let timed = most.seconds_per_update(engine, &trial)? / flops_per_update(&most.spec);
+            let timing = Timing::new(engine, &most.spec).map_err(|e| trial.wrong(e))?;
+            let timed = timing.per_update / flops_per_update(&most.spec);
             sum += timed * samples.iter().map(Sample::flops).sum::<f64>();
         }
         Ok(sum)

@@ -9,10 +9,10 @@ use crate::recorder::{Job, Recorder};
 use crate::store::{Choice, Store};
 use crate::task::{Phase, Task};
 use crate::trial::Trial;
+use loopfit_engine::Measure;
 use loopfit_model::{Budget, Method, Network, Tying};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum;
-use loopfit_search::replication::TEST_NLL;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -341,7 +341,7 @@ fn development_errors(
                  JOIN score USING (study, task, name) WHERE choice.study = ? AND choice.task = ? \
                  AND choice.method = ? AND score.metric <> ? \
                  ORDER BY fit.validation IS NULL, fit.validation LIMIT 1";
-            let key = [study, &task.name, method.key(), TEST_NLL];
+            let key = [study, &task.name, method.key(), Measure::Nll.of_test()];
             let values: Vec<Option<f64>> = store.rows(query, key, |r| r.get(0))?;
             let value = values.first().ok_or_else(|| StudyError::Broken {
                 path: store.path().display().to_string(),

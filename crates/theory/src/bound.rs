@@ -233,6 +233,15 @@ pub fn applies(problem: &Problem, form: Form, shape: LoopShape, t: f64) -> bool 
     form == Form::General || initialisation_holds(problem, shape.r as f64, t)
 }
 
+/// Whether the best iteration count of a form ([`best`]) is the smallest at which the form [`applies`], so that a smaller one
+/// might have a smaller value.
+///
+/// # Reference
+/// Theorem 4.1.
+pub fn best_is_restricted(problem: &Problem, form: Form, shape: LoopShape, t: f64) -> bool {
+    t.is_finite() && t > 1.0 && !applies(problem, form, shape, t - 1.0)
+}
+
 /// The integer from `low` to `high` with the smallest value, which falls and then rises there.
 fn smallest_between(mut low: f64, mut high: f64, start: f64, value: impl Fn(f64) -> f64) -> f64 {
     while high - low > 64.0 {
@@ -407,6 +416,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// By hand, at r = 7: T = 5 is above 1 + log 35 = 4.56 and T = 4 is below 1 + log 28 = 4.33. At n = 10^6 (15) would be smaller at
+    /// T = 4, at n = 10^12 it is smallest far above.
+    #[test]
+    fn the_condition_holds_back_the_best_iterations() {
+        let problem = problem(2, 2.0, false);
+        let shape = problem.shape(6, 7).unwrap();
+        let best = |form, n| best(&problem, form, shape, 128.0, n).t;
+        let restricted = |form, t| best_is_restricted(&problem, form, shape, t);
+        assert_eq!(best(Form::BudgetIteration, 1e6), 5.0);
+        assert!(restricted(Form::BudgetIteration, 5.0));
+        assert!(!restricted(Form::General, 5.0));
+        let later = best(Form::BudgetIteration, 1e18);
+        assert!(later > 5.0 && !restricted(Form::BudgetIteration, later));
+        assert!(!restricted(Form::BudgetIteration, f64::INFINITY));
     }
 
     /// By hand, at d = 2, s = 1 (a = 1) and the shape q = 6, r = 7 under B = 128: at n = 3162 T = 2 gives 1.334, T = 170 gives

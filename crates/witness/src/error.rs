@@ -1,5 +1,7 @@
 //! What is refused, in sentences.
 
+use loopfit_numerics::text::count;
+
 /// Why something cannot be built or run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -180,7 +182,10 @@ pub enum Error {
         built: String,
     },
     /// An input with too few or too many entries.
-    #[error("the input has {found} entries, but the network has d = {d}: give one for each")]
+    #[error(
+        "the input has {}, but the network has d = {d}: give one number for each",
+        count(*found, "number")
+    )]
     InputCount {
         /// The entries given.
         found: usize,

@@ -3,11 +3,11 @@
 use crate::architecture::TokensArgument;
 use crate::data::{cap, count};
 use crate::exit::Exit;
+use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_model::{Architecture, Budget};
 use loopfit_report::{Align, Table};
-use serde_json::json;
 
 #[derive(clap::Args)]
 #[command(
@@ -30,6 +30,9 @@ pub(crate) struct Arguments {
     tokens: TokensArgument,
 }
 
+/// What the numbers of an FFN are, and what `fit` counts.
+const CANONICAL: &str = "All numbers of the paper's form are counted. By default `loopfit fit` counts canonical forms, which leave out those that a change of basis makes redundant: larger shapes fit the same cap there; `--form paper` counts as here.";
+
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let architecture = a.tokens.of(&a.arch)?.at(a.dim)?;
     let tokens = match &architecture {
@@ -42,7 +45,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let looped: Vec<_> = budget.loop_shapes().filter(|s| s.q >= least).collect();
     let untied: Vec<_> = budget.untied_shapes().filter(|s| s.q >= least).collect();
     if global.json {
-        output::print_json(&json!({
+        output::print_json(&object!({
             "budget": a.budget, "dim": a.dim, "outputs": a.outputs, "arch": a.arch, "tokens": tokens,
             "loop": looped, "untied": untied,
         }))?;
@@ -52,7 +55,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let mut table = Table::new([
         ("q", Align::Right),
         ("r", Align::Right),
-        ("count", Align::Right),
+        ("numbers", Align::Right),
     ]);
     for s in &looped {
         table.push([count(s.q), count(s.r), count(s.count)]);
@@ -72,7 +75,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         ("q", Align::Right),
         ("T", Align::Right),
         ("r", Align::Right),
-        ("count", Align::Right),
+        ("numbers", Align::Right),
     ]);
     for s in &untied {
         table.push([count(s.q), count(s.t), count(s.r), count(s.count)]);
@@ -81,6 +84,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         "\nUntied, largest r for each q and T\n{}",
         table.to_terminal(output::color())
     );
+    if tokens.is_none() {
+        text += &format!("\n{CANONICAL}\n");
+    }
     output::print(&text)?;
     Ok(Exit::Done)
 }

@@ -139,13 +139,12 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let families = a.architecture.families(&methods, &protocol)?;
     estimate::say(&source, global);
     let seeds: Vec<u64> = (a.first_seed..=last).collect();
+    let report = a.report.as_deref();
+    let _directory = report.map(output::create_directory).transpose()?;
     if a.equal == EqualName::Updates
         && a.estimate
             .applies(&source, a.architecture.is_ffn(), &a.search)?
     {
-        if let Some(directory) = &a.report {
-            output::create_directory(directory)?;
-        }
         let (compared, exit) = estimate::run(a, &source, methods, &seeds, global)?;
         return finish(&compared, a.report.as_deref(), exit, global);
     }
@@ -159,9 +158,6 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         protocol,
         equal: a.equal.equal(),
     };
-    if let Some(directory) = &a.report {
-        output::create_directory(directory)?;
-    }
     let (compared, exit) = setup.run(global)?;
     finish(&compared, a.report.as_deref(), exit, global)
 }

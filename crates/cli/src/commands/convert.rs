@@ -1,6 +1,7 @@
 //! `loopfit convert`.
 
 use crate::exit::Exit;
+use crate::json::object;
 use crate::{Global, interrupt, output};
 use anyhow::Result;
 use clap::ValueEnum;
@@ -40,7 +41,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     };
     interrupt::writing(|| converted.save(&a.output))?;
     if global.json {
-        output::print_json(&json!({
+        output::print_json(&object!({
             "from": describe(&model), "to": describe(&converted),
             "model": a.output.display().to_string(),
         }))?;

@@ -3,6 +3,7 @@
 use crate::data::{LearnArguments, cap, seed};
 use crate::estimating::EstimateArguments;
 use crate::exit::{Exit, usage};
+use crate::json::object;
 use crate::{Global, interrupt, json, output, progress};
 use anyhow::Result;
 use clap::ValueEnum;
@@ -14,7 +15,7 @@ use loopfit_report::{Align, Table};
 use loopfit_search::curve::{Caps, Curve, CurvePoint};
 use loopfit_search::estimate::{self, Entry, Prepared};
 use loopfit_search::replication::Source;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -107,17 +108,18 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     if global.json {
         let mut result = to_json(a, &source, &prepared, &notes, &curve);
         let complete = curve.complete;
-        result["search"] = json!({"seconds": seconds, "complete": complete, "work": ask.work});
+        let search = json!({"seconds": seconds, "complete": complete, "work": ask.work});
+        result.insert("search".into(), search);
         output::print_json(&result)?;
     } else {
         output::print(&to_text(a, &source, &prepared, &curve))?;
     }
+    if let Some(path) = &a.plot {
+        output::wrote(path, global);
+    }
     if !curve.complete {
         output::say("interrupted: larger caps are left out");
         return Ok(Exit::Interrupted);
-    }
-    if let Some(path) = a.plot.as_ref().filter(|_| !global.quiet) {
-        output::say(&format!("wrote {}", path.display()));
     }
     Ok(Exit::Done)
 }
@@ -264,7 +266,7 @@ fn to_json(
     prepared: &Prepared,
     notes: &[String],
     curve: &Curve,
-) -> Value {
+) -> Map<String, Value> {
     let points = curve.points.iter().map(|point| {
         let entries: Vec<Value> = point.entries.iter().map(json::entry).collect();
         json!({
@@ -274,7 +276,7 @@ fn to_json(
     });
     let task = prepared.preprocessing().task();
     let noise = a.learn.noise();
-    json!({
+    object!({
         "data": source.name(), "task": task, "seed": a.seed, "inputs": prepared.inputs(),
         "selection": {"by": prepared.selected_by(), "rows": prepared.selection_rows()},
         "test_rows": prepared.test_rows(), "metric": source.metric(noise), "error": source.error_name(noise),

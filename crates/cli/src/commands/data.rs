@@ -2,6 +2,7 @@
 
 use crate::data::FolderArgument;
 use crate::exit::Exit;
+use crate::json::object;
 use crate::{Global, interrupt, output};
 use anyhow::{Context, Result};
 use loopfit_data::catalog::{self, Check, Fetcher, FileState, Origin, RawFile};
@@ -105,7 +106,7 @@ fn list(folder: Option<&Path>, global: &Global) -> Result<Exit> {
                 })
             })
             .collect();
-        output::print_json(&json!({ "sets": sets }))?;
+        output::print_json(&object!({ "sets": sets }))?;
         return Ok(Exit::Done);
     }
     let mut text = Table::new([
@@ -175,7 +176,7 @@ fn check(sets: &[&'static DataSet], folder: &Path, global: &Global) -> Result<Ex
     let complete = checks.iter().all(|(_, check)| check.complete);
     if global.json {
         let sets: Vec<Value> = checks.iter().map(|(s, c)| check_json(s, c)).collect();
-        output::print_json(&json!({ "complete": complete, "sets": sets }))?;
+        output::print_json(&object!({ "complete": complete, "sets": sets }))?;
     } else {
         let mut text = Table::new([
             ("name", Align::Left),
@@ -280,7 +281,7 @@ fn fetch(
         outcomes.push(outcome);
     }
     if global.json {
-        output::print_json(&json!({ "files": outcomes }))?;
+        output::print_json(&object!({ "files": outcomes }))?;
     }
     Ok(if failed { Exit::BadInput } else { Exit::Done })
 }

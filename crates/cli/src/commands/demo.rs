@@ -44,7 +44,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             "Three ways to spend {BUDGET} numbers on one function: a smooth recurrence of three inputs, 4096 noisy observations."
         ));
     }
-    output::create_directory(&a.output_dir)?;
+    let _directory = output::create_directory(&a.output_dir)?;
     let (compared, exit) = setup.run(global)?;
     finish(&compared, Some(&a.output_dir), exit, global)
 }

@@ -7,6 +7,7 @@ use crate::data::{LearnArguments, cap, index_bound, seed};
 use crate::effort::{SearchArguments, about, duration};
 use crate::estimating::EstimateArguments;
 use crate::exit::{Exit, usage};
+use crate::json::object;
 use crate::methods::MethodsArgument;
 use crate::{Global, interrupt, json, output, progress};
 use anyhow::Result;
@@ -16,7 +17,7 @@ use loopfit_report::{Align, Table};
 use loopfit_search::Family;
 use loopfit_search::fit::{MethodFit, Request, fit};
 use loopfit_search::replication::{Replication, Source};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -138,8 +139,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let density = engine.install(|| best.model.density_facts(replication.problem.train.x()))?;
     if global.json {
         let mut result = to_json(a, &source, &replication, &notes, &fits);
-        result["density"] = json!(density);
-        output::print_json(&with_search(result, &request, &ending))?;
+        result.insert("density".into(), json!(density));
+        result.insert("search".into(), search_json(&request, &ending));
+        output::print_json(&result)?;
     } else {
         output::print(&to_text(a, &source, &replication, &fits, &ending))?;
         if let Some(facts) = &density {
@@ -376,13 +378,12 @@ fn density_text(facts: &DensityFacts) -> String {
     )
 }
 
-/// Adds what was searched and how it ended.
-fn with_search(mut result: Value, request: &Request, ending: &Ending) -> Value {
-    result["search"] = json!({
+/// What was searched and how it ended.
+fn search_json(request: &Request, ending: &Ending) -> Value {
+    json!({
         "updates": request.updates, "predicted_seconds": ending.predicted, "seconds": ending.seconds,
         "complete": ending.complete(), "protocol": *request.protocol,
-    });
-    result
+    })
 }
 
 fn to_json(
@@ -391,7 +392,7 @@ fn to_json(
     replication: &Replication,
     notes: &[String],
     fits: &[MethodFit],
-) -> Value {
+) -> Map<String, Value> {
     let method = |f: &MethodFit| {
         let (method, arch) = (f.family.method.key(), f.family.architecture.key());
         if f.not_reached() {
@@ -405,7 +406,7 @@ fn to_json(
         })
     };
     let noise = a.learn.noise();
-    json!({
+    object!({
         "data": source.name(), "task": replication.preprocessing.task(), "budget": a.budget, "seed": a.seed,
         "train_rows": replication.problem.train.n(), "valid_rows": replication.problem.valid.n(), "test_rows": replication.test_rows,
         "inputs": replication.preprocessing.feature_names(), "metric": source.metric(noise), "error": source.error_name(noise), "notes": notes,

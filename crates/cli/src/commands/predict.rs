@@ -6,13 +6,14 @@ use crate::architecture::ExpectedArchitecture;
 use crate::data::DataName;
 use crate::exit::{Exit, usage};
 use crate::iterations::IterationsArgument;
-use crate::rows::{self, RowsArguments};
+use crate::rows::{self, Rows, RowsArguments};
 use crate::{Global, output};
 use anyhow::{Result, ensure};
 use loopfit_data::Table;
 use loopfit_data::preprocess::OutsideRange;
 use loopfit_data::roles::RolesError;
 use loopfit_engine::{ApplyError, FittedModel, IterationPredictions};
+use loopfit_model::Form;
 use loopfit_numerics::sum::median;
 use loopfit_report::number;
 use std::borrow::Cow;
@@ -21,7 +22,7 @@ use write::{Beside, Interval};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit predict model.safetensors new.csv > predictions.csv\n  loopfit predict model.safetensors new.csv -o predictions.csv\n  loopfit predict model.safetensors new.csv --id name --id date > predictions.csv\n  loopfit predict model.safetensors - --json < new.csv\n  loopfit predict model.safetensors values.csv --no-header > predictions.csv\n  loopfit predict model.safetensors new.csv --interval 0.9 > intervals.csv\n  loopfit predict model.safetensors new.csv --flag > flagged.csv\n  loopfit predict model.safetensors new.csv --every-iteration > readout.csv\n  loopfit predict model.safetensors new.csv --iterations 8"
+    after_help = "Examples:\n  loopfit predict model.safetensors new.csv > predictions.csv\n  loopfit predict model.safetensors new.csv -o predictions.csv\n  loopfit predict model.safetensors new.csv --id name --id date > predictions.csv\n  loopfit predict model.safetensors - --json < new.csv\n  loopfit predict model.safetensors values.csv --no-header --id 1 > predictions.csv\n  loopfit predict model.safetensors new.csv --interval 0.9 > intervals.csv\n  loopfit predict model.safetensors new.csv --flag > flagged.csv\n  loopfit predict model.safetensors new.csv --every-iteration > readout.csv\n  loopfit predict model.safetensors new.csv --iterations 8"
 )]
 pub(crate) struct Arguments {
     /// The model file.
@@ -32,13 +33,9 @@ pub(crate) struct Arguments {
     /// Write a csv file instead of printing.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Carry a column along, before the predictions and as it is written; may be repeated.
-    #[arg(
-        long,
-        value_name = "COLUMN",
-        allow_hyphen_values = true,
-        conflicts_with = "no_header"
-    )]
+    /// Carry a column along, before the predictions and as it is written; with --no-header by its number, counted from 1. May be
+    /// repeated.
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     id: Vec<String>,
     /// Add columns `lower` and `upper`: an interval that holds a new response with this probability, from residuals of rows
     /// that fits had not seen.
@@ -98,7 +95,11 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         }),
         None => None,
     };
-    let (table, mut notes) = a.rows.table(&a.data, &model, &a.id)?;
+    let Rows {
+        table,
+        carried,
+        mut notes,
+    } = a.rows.table(&a.data, &model, &a.id)?;
     notes.extend_from_slice(table.notes());
     super::on_threads(global, || {
         let apply = Apply {
@@ -106,6 +107,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             global,
             model: &model,
             table: &table,
+            carried: &carried,
         };
         apply.run(interval, notes)
     })??;
@@ -127,13 +129,15 @@ struct Apply<'a> {
     global: &'a Global,
     model: &'a FittedModel,
     table: &'a Table,
+    /// The columns to carry along.
+    carried: &'a [String],
 }
 
 impl Apply<'_> {
     /// Nothing is written before every row is known to have predictions.
     fn run(&self, interval: Option<Interval>, mut notes: Vec<String>) -> Result<()> {
         let a = self.a;
-        let explain = |e: ApplyError| a.iterations.explain(e);
+        let explain = |e: ApplyError| a.iterations.explain(self.model, e);
         let (predictions, more) = self.model.predict(self.table).map_err(explain)?;
         notes.extend(more);
         notes.extend(super::witness::silent(self.model, &predictions));
@@ -185,7 +189,7 @@ impl Apply<'_> {
         match steps {
             Ok(_) => Ok(()),
             Err(Stop::Caller(error)) => Err(error),
-            Err(Stop::Apply(error)) => Err(self.a.iterations.explain(error)),
+            Err(Stop::Apply(error)) => Err(self.a.iterations.explain(self.model, error)),
         }
     }
 
@@ -217,6 +221,12 @@ impl Apply<'_> {
     /// From which iteration on the state hardly changes, in a sentence.
     fn convergence(&self) -> Result<String> {
         let (t, n) = (self.t(), self.table.rows());
+        if self.model.parameters.network().form() == Form::Affine {
+            return Ok(
+                "the model is linear and has no iterations: its predictions stand at t = 1"
+                    .to_string(),
+            );
+        }
         ensure!(
             t <= MOST_STEPS,
             "the model makes T = {} iterations, too many to show one by one: stop earlier with --iterations",
@@ -258,11 +268,7 @@ impl Apply<'_> {
             let there = added.iter().filter(|(there, _)| *there);
             there.flat_map(|(_, names)| *names).any(|n| *n == name)
         };
-        let ids = self.a.id.iter().enumerate().map(|(i, name)| {
-            ensure!(
-                !self.a.id[..i].contains(name),
-                "--id {name} is there twice: leave one out"
-            );
+        let ids = self.carried.iter().map(|name| {
             ensure!(
                 !header.contains(name) && !is_added(name),
                 "--id {name} has the name of a column that predict writes: rename it in {}",

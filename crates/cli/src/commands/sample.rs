@@ -3,11 +3,11 @@
 use crate::data::{count, seed};
 use crate::exit::{Exit, usage};
 use crate::iterations::warn_of_many;
+use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_engine::FittedModel;
 use loopfit_numerics::stream::Stream;
-use serde_json::json;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -48,7 +48,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         .map(|i| i.name().to_string())
         .collect();
     if global.json {
-        output::print_json(&json!({ "columns": columns, "draws": draws }))?;
+        output::print_json(&object!({ "columns": columns, "draws": draws }))?;
         return Ok(Exit::Done);
     }
     output::write_rows(a.output.as_deref(), global, |out| {

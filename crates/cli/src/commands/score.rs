@@ -4,12 +4,12 @@ use crate::architecture::ExpectedArchitecture;
 use crate::data::DataName;
 use crate::exit::Exit;
 use crate::iterations::IterationsArgument;
-use crate::rows::{self, RowsArguments};
+use crate::json::object;
+use crate::rows::{self, Rows, RowsArguments};
 use crate::{Global, json, output};
 use anyhow::Result;
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
-use serde_json::json;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -33,14 +33,14 @@ pub(crate) struct Arguments {
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let model = a.iterations.load(&a.model, global)?;
     a.expected.check(&model, &a.model)?;
-    let (table, notes) = a.rows.table(&a.data, &model, &[])?;
+    let Rows { table, notes, .. } = a.rows.table(&a.data, &model, &[])?;
     let table = match model.preprocessing.target() {
         Some(target) => table.with_values_of(target.name()),
         None => table,
     };
     let all: Vec<usize> = (0..table.rows()).collect();
     let score = super::on_threads(global, || model.score(&table, &all)?.checked())?;
-    let score = score.map_err(|e| a.iterations.explain(e))?;
+    let score = score.map_err(|e| a.iterations.explain(&model, e))?;
     if !global.quiet {
         let (fitted, seed) = (&model.provenance, a.rows.seed());
         if matches!(a.data, DataName::Simulation(_))
@@ -60,7 +60,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             .for_each(|note| output::say(note));
     }
     if global.json {
-        output::print_json(&json!({
+        output::print_json(&object!({
             "rows": score.rows, "metric": score.metric, "value": score.value,
             "also": json::metrics(&score.also),
         }))?;

@@ -1,7 +1,9 @@
 //! `loopfit show`.
 
+use super::witness;
 use crate::architecture::ExpectedArchitecture;
 use crate::exit::Exit;
+use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_data::preprocess::{Input, Target};
@@ -33,7 +35,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             .iter()
             .map(|v| json!({ "name": v.name, "shape": v.shape() }))
             .collect();
-        output::print_json(&json!({
+        output::print_json(&object!({
             "network": network, "count": network.count(), "bounds": model.bounds, "likelihood": model.likelihood,
             "preprocessing": model.preprocessing, "provenance": model.provenance, "assessment": model.assessment,
             "reads": model.columns_read(),
@@ -71,10 +73,16 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             "outputs clipped at",
             format!("±{} in model units", model.bounds.output),
         ),
-        (
-            "fitted from",
-            format!("{}, seed {}, by loopfit {}", p.source, p.seed, p.version),
-        ),
+        match p.source.strip_prefix(witness::CONSTRUCTED) {
+            Some(of) => (
+                "constructed for",
+                format!("{}, by loopfit {}", of.trim_start_matches(": "), p.version),
+            ),
+            None => (
+                "fitted from",
+                format!("{}, seed {}, by loopfit {}", p.source, p.seed, p.version),
+            ),
+        },
     ];
     match &model.assessment {
         Some(assessment) => rows.extend(describe_assessment(assessment)),

@@ -2,7 +2,9 @@
 
 mod verify;
 
+use crate::data::FolderArgument;
 use crate::exit::{Exit, usage};
+use crate::json::object;
 use crate::{Global, interrupt, output, progress};
 use anyhow::{Context, Result};
 use loopfit_engine::Engine;
@@ -89,9 +91,9 @@ struct PlanArguments {
     /// The share of one of several machines.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Where the files of data:NAME are; without them there is no prediction of time.
-    #[arg(long, value_name = "DIR")]
-    data_dir: Option<PathBuf>,
+    /// Without the files of data:NAME there is no prediction of time.
+    #[command(flatten)]
+    folder: FolderArgument,
 }
 
 #[derive(clap::Args)]
@@ -107,9 +109,8 @@ struct RunArguments {
     /// Run the share of one of several machines, into a file of its own.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Where the files of data:NAME are; by default the environment's LOOPFIT_DATA.
-    #[arg(long, value_name = "DIR")]
-    data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    folder: FolderArgument,
 }
 
 #[derive(clap::Args)]
@@ -155,16 +156,18 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             let store = Store::open(&a.place.path)?;
             let out = a.out.clone().unwrap_or_else(|| beside(store.path()));
             let mut written = write_reports(&store, &store.studies()?, &out, global)?;
-            written.extend(write_index(&store, &out)?);
+            let index = write_index(&store, &out)?;
+            output::wrote(&index[0], global);
+            written.extend(index);
             if global.json {
-                output::print_json(&json!({ "files": written }))?;
+                output::print_json(&object!({ "files": written }))?;
             }
             Ok(Exit::Done)
         }
         Command::Merge(a) => {
             let path = store::merge(&a.stores, &a.out)?;
             if global.json {
-                output::print_json(&json!({ "store": path }))?;
+                output::print_json(&object!({ "store": path }))?;
             } else if !global.quiet {
                 output::say(&format!("wrote {}", path.display()));
             }
@@ -173,13 +176,6 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Command::Verify(a) => verify::run(&a.path, global),
         Command::Export(a) => export(a, global),
     }
-}
-
-/// The folder of data sets: as given, or the environment's.
-fn data_folder(given: Option<&PathBuf>) -> Option<PathBuf> {
-    given
-        .cloned()
-        .or_else(|| std::env::var_os("LOOPFIT_DATA").map(PathBuf::from))
 }
 
 fn list(global: &Global) -> Result<Exit> {
@@ -213,7 +209,7 @@ fn list(global: &Global) -> Result<Exit> {
             .iter()
             .map(|(name, members)| json!({ "name": name, "studies": members }))
             .collect();
-        output::print_json(&json!({ "studies": rows, "groups": groups }))?;
+        output::print_json(&object!({ "studies": rows, "groups": groups }))?;
         return Ok(Exit::Done);
     }
     let mut text = table.to_terminal(output::color());
@@ -231,7 +227,7 @@ fn show(which: &Which, global: &Global) -> Result<Exit> {
             .iter()
             .map(|n| json!({ "name": n.name, "hash": n.study.hash(), "protocol": n.study }))
             .collect();
-        output::print_json(&json!({ "studies": all }))?;
+        output::print_json(&object!({ "studies": all }))?;
         return Ok(Exit::Done);
     }
     let mut text = String::new();
@@ -257,13 +253,10 @@ fn show(which: &Which, global: &Global) -> Result<Exit> {
 fn plan(a: &PlanArguments, global: &Global) -> Result<Exit> {
     let shard = a.shard.unwrap_or(Shard::WHOLE);
     let studies = a.which.studies()?;
-    let data_dir = data_folder(a.data_dir.as_ref());
+    let data_dir = a.folder.named();
     let engine = Engine::new(global.threads)?;
     let threads = engine.threads();
-    let time = match threads {
-        1 => "time on 1 thread".to_string(),
-        n => format!("time on {n} threads"),
-    };
+    let time = format!("time on {}", number::count(threads, "thread"));
     let mut table = Table::new([
         ("study", Align::Left),
         ("cases", Align::Right),
@@ -278,14 +271,15 @@ fn plan(a: &PlanArguments, global: &Global) -> Result<Exit> {
         let seconds = Prepared::new(named, shard, data_dir.clone())
             .and_then(|prepared| prepared.seconds(&engine));
         if let (Err(error), false) = (&seconds, global.quiet) {
-            output::say(&format!("no time for {}: {error}", named.name));
+            output::say(&format!("the time of {} is not known: {error}", named.name));
         }
+        let why = seconds.as_ref().err().map(StudyError::to_string);
         // Fits of a study keep all threads busy but for its last ones.
         let seconds = seconds.ok().map(|s| s / threads as f64);
         rows.push(json!({
             "study": named.name, "hash": study.hash(), "cases": study.cases.len(),
             "seeds": study.seeds.count, "fits": work.fits, "updates": work.updates,
-            "threads": threads, "seconds": seconds,
+            "threads": threads, "seconds": seconds, "no_seconds_because": why,
         }));
         table.push([
             named.name.clone(),
@@ -297,7 +291,7 @@ fn plan(a: &PlanArguments, global: &Global) -> Result<Exit> {
         ]);
     }
     if global.json {
-        output::print_json(&json!({ "studies": rows }))?;
+        output::print_json(&object!({ "studies": rows }))?;
     } else {
         output::print(&table.to_terminal(output::color()))?;
         if shard != Shard::WHOLE && studies.iter().any(|n| n.study.shortlist.is_some()) {
@@ -312,7 +306,7 @@ fn plan(a: &PlanArguments, global: &Global) -> Result<Exit> {
 fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
     let studies = a.which.studies()?;
     let shard = a.shard.unwrap_or(Shard::WHOLE);
-    let data_dir = data_folder(a.data_dir.as_ref());
+    let data_dir = a.folder.named();
     let out = a.out.clone().unwrap_or_else(|| {
         let stem = Path::new(&a.which.name).file_stem().unwrap_or_default();
         let quick = if a.which.quick { "-quick" } else { "" };
@@ -361,7 +355,10 @@ fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
             let one = std::slice::from_ref(named);
             let out = beside(store.path());
             write_reports(&store, one, &out, global)?;
-            write_index(&store, &out)?;
+            let index = write_index(&store, &out)?;
+            if Some(&named.name) == studies.last().map(|last| &last.name) {
+                output::wrote(&index[0], global);
+            }
         }
     }
     if global.json {
@@ -372,10 +369,7 @@ fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
 
 /// `1 fit`, `2,016 fits`.
 fn fits(count: u64) -> String {
-    match count {
-        1 => "1 fit".to_string(),
-        n => format!("{} fits", integer(n)),
-    }
+    number::count(count as usize, "fit")
 }
 
 /// Where reports of a store go if the user does not say.
@@ -390,7 +384,7 @@ fn write_reports(
     out: &Path,
     global: &Global,
 ) -> Result<Vec<PathBuf>> {
-    output::create_directory(out)?;
+    let _directory = output::create_directory(out)?;
     let mut written = Vec::new();
     for named in studies {
         let document = report::report(store, named)?;
@@ -407,12 +401,7 @@ fn write_reports(
             output::write_file(&out.join(&file), &text)?;
             written.push(out.join(file));
         }
-        if !global.quiet {
-            output::say(&format!(
-                "wrote {}",
-                out.join(format!("{name}.html")).display()
-            ));
-        }
+        output::wrote(&out.join(format!("{name}.html")), global);
     }
     Ok(written)
 }
@@ -435,7 +424,7 @@ fn write_index(store: &Store, out: &Path) -> Result<Vec<PathBuf>> {
 fn print_status(store: &Store) -> Result<()> {
     let states = status::status(store)?;
     let all: Vec<_> = states.iter().map(status::Status::to_json).collect();
-    output::print_json(&json!({ "studies": all }))
+    output::print_json(&object!({ "studies": all }))
 }
 
 fn show_status(a: &Where, global: &Global) -> Result<Exit> {

@@ -169,6 +169,41 @@ const LONG_SECONDS: f64 = 5.0;
 /// A time that nobody waits for.
 const MOST_SECONDS: f64 = 600.0;
 
+/// Seconds of one exact run of an FFN.
+fn exact_seconds(resolution: &Resolution, u: usize) -> f64 {
+    ffn::run_work(resolution, u) / DIGITS_PER_SECOND
+}
+
+/// Says how long runs take where that is long, and refuses with a sentence those that would not end.
+fn expect(seconds: f64, global: &Global, refusal: impl FnOnce() -> String) -> Result<()> {
+    if seconds > MOST_SECONDS {
+        return Err(usage(refusal()));
+    }
+    if seconds > LONG_SECONDS {
+        say(global, &format!("this takes {}", about(seconds)));
+    }
+    Ok(())
+}
+
+/// The same for a table with a network for each of these times, which threads share.
+fn expect_table(networks: &[f64], global: &Global, fewer: &str) -> Result<()> {
+    let threads = match global.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let (all, longest) = (
+        networks.iter().sum::<f64>(),
+        networks.iter().copied().fold(0.0, f64::max),
+    );
+    let seconds = longest.max(all / threads as f64);
+    expect(seconds, global, || {
+        format!(
+            "this table would take {}: take a smaller --to or fewer {fewer}",
+            about(seconds)
+        )
+    })
+}
+
 /// A network of the proofs.
 enum Built {
     Ffn(Box<ffn::Witness>),
@@ -207,28 +242,15 @@ impl Construction {
     /// Says how long exact runs take where that is long, and refuses those that would not end.
     fn expect(&self, runs: usize, global: &Global) -> Result<()> {
         let groups = self.groups.min(self.resolution.m);
-        let work = ffn::run_work(&self.resolution, groups) * runs as f64;
-        let seconds = work / DIGITS_PER_SECOND;
-        if seconds > MOST_SECONDS {
-            return Err(usage(format!(
-                "an exact run would make {} iterations on numbers of {} digits each, {} in all: take a smaller m, or more groups with a larger u",
-                number::value(
-                    ffn::finishing_time(&self.resolution, groups) as f64,
-                    2,
-                    number::Exponent::Own
-                ),
-                number::value(
-                    work / runs as f64 / ffn::finishing_time(&self.resolution, groups) as f64,
-                    2,
-                    number::Exponent::Own
-                ),
+        let seconds = exact_seconds(&self.resolution, groups) * runs as f64;
+        expect(seconds, global, || {
+            let iterations = ffn::finishing_time(&self.resolution, groups) as f64;
+            format!(
+                "an exact run would make {} iterations, {} in all: take a smaller m, or other groups with -u",
+                number::value(iterations, 2, number::Exponent::Own),
                 about(seconds)
-            )));
-        }
-        if seconds > LONG_SECONDS {
-            say(global, &format!("exact runs take {}", about(seconds)));
-        }
-        Ok(())
+            )
+        })
     }
 
     /// `x1/2, d = 1, s = 1, H = 1, K = 2^3 = 8, 1 group along each axis`.
@@ -242,10 +264,7 @@ impl Construction {
             resolution.h,
             resolution.m,
             resolution.cells_per_axis(),
-            match 1u64 << self.groups.min(63) {
-                1 => "1 group".to_string(),
-                groups => format!("{groups} groups"),
-            }
+            number::count(1 << self.groups.min(63), "group")
         )
     }
 
@@ -380,17 +399,21 @@ fn say_if_zero(construction: &Construction, values: &[(&Rational, &Rational)], g
 
 /// What a person should know of a constructed network that predicts nothing but zeros.
 pub(crate) fn silent(model: &FittedModel, predictions: &Predictions) -> Option<String> {
-    let constructed = model.provenance.source.starts_with(CONSTRUCTED);
     match predictions {
-        Predictions::Responses(values) if constructed && values.iter().all(|v| *v == 0.0) => Some(
+        Predictions::Responses(values) if is_constructed(model) && values.iter().all(|v| *v == 0.0) => Some(
             "every prediction is zero: in 32 bits this constructed network never leaves zero, or its target is below the resolution; `witness run` runs it exactly".to_string(),
         ),
         _ => None,
     }
 }
 
+/// Whether a model is a network of the proofs.
+pub(crate) fn is_constructed(model: &FittedModel) -> bool {
+    model.provenance.source.starts_with(CONSTRUCTED)
+}
+
 /// How the source of a constructed model begins.
-const CONSTRUCTED: &str = "constructed, not fitted";
+pub(super) const CONSTRUCTED: &str = "constructed, not fitted";
 
 /// Says something unless asked not to.
 fn say(global: &Global, sentence: &str) {

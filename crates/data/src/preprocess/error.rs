@@ -64,14 +64,6 @@ pub enum PreprocessError {
         /// Why each one was left out.
         notes: Vec<String>,
     },
-    /// A row without a target.
-    #[error("target `{target}` has no value in row {row} below the header; remove such rows")]
-    MissingTarget {
-        /// The target.
-        target: String,
-        /// Row, from one.
-        row: usize,
-    },
     /// The training rows share one response.
     #[error(
         "target `{target}` has zero variance in the training rows, so there is nothing to learn"

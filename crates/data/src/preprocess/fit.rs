@@ -8,7 +8,7 @@ use super::{
     identifies_rows, numbers,
 };
 use crate::levels::{Level, Levels};
-use crate::roles::Roles;
+use crate::roles::{Roles, RolesError};
 use crate::table::{Categorical, Column, Table};
 use crate::task::Task;
 
@@ -259,10 +259,7 @@ fn response(
 ) -> Result<Target, PreprocessError> {
     let values = numbers(name, column)?;
     if let Some(row) = rows.iter().find(|row| values[**row].is_nan()) {
-        return Err(PreprocessError::MissingTarget {
-            target: name.to_string(),
-            row: row + 1,
-        });
+        return Err(RolesError::missing_target(name, column, *row).into());
     }
     let values: Vec<f64> = rows.iter().map(|row| values[*row]).collect();
     let sd = sample_sd(&values);
@@ -291,12 +288,7 @@ fn classes(name: &str, column: &Column, rows: &[usize]) -> Result<Target, Prepro
     for &row in rows {
         match finder.get(row) {
             Level::Known(class) => several |= *first.get_or_insert(class) != class,
-            _ => {
-                return Err(PreprocessError::MissingTarget {
-                    target: name.to_string(),
-                    row: row + 1,
-                });
-            }
+            _ => return Err(RolesError::missing_target(name, column, row).into()),
         }
     }
     if !several {

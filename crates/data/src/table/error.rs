@@ -121,7 +121,11 @@ pub enum TableError {
         file: String,
     },
     /// A row with too few or too many cells.
-    #[error("`{file}`, line {line}: {} where {expected} are expected", count(*found, "cell"))]
+    #[error(
+        "`{file}`, line {line}: {} where {expected} {} expected{hint}",
+        count(*found, "cell"),
+        if *expected == 1 { "is" } else { "are" }
+    )]
     Ragged {
         /// The file.
         file: String,
@@ -131,6 +135,8 @@ pub enum TableError {
         found: usize,
         /// Cells in the first line.
         expected: usize,
+        /// What it may be, as part of the sentence.
+        hint: &'static str,
     },
     /// Two columns of one name.
     #[error("`{file}`: columns {first} and {second} are both called `{name}`; rename one")]

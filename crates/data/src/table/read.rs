@@ -4,6 +4,7 @@ use std::io::{self, Cursor, Read};
 
 use csv::ByteRecord;
 use flate2::read::MultiGzDecoder;
+use loopfit_numerics::text::count;
 
 use super::build::{Cell, ColumnBuilder};
 use super::limits::{Most, TooMuch};
@@ -62,9 +63,9 @@ fn plain(
         .unwrap_or_else(|| Decimal::sniff(whole_lines(&sample), delimiter));
     let mut notes = Vec::new();
     if comments > 0 {
-        let lines = if comments == 1 { "line" } else { "lines" };
         notes.push(format!(
-            "left out {comments} comment {lines} at the beginning of {file}"
+            "left out {} at the beginning of {file}",
+            count(comments as usize, "comment line")
         ));
     }
     if decimal == Decimal::Comma && options.decimal.is_none() {
@@ -76,6 +77,7 @@ fn plain(
     let mut rows = Rows {
         file,
         options,
+        delimiter,
         decimal,
         names: Vec::new(),
         columns: Vec::new(),
@@ -114,12 +116,8 @@ fn plain(
 
 /// Removes the lines at the beginning that are comments, and counts them. A first cell `#` is a name.
 fn take_comments(sample: &mut Vec<u8>) -> u64 {
-    let is_comment = |text: &[u8]| {
-        let named = |b: &u8| b",;|\t".contains(b);
-        text.first() == Some(&b'#') && !text.get(1).is_some_and(named)
-    };
     let mut count = 0;
-    while is_comment(sample)
+    while sniff::is_comment(sample)
         && let Some(end) = sample.iter().position(|b| *b == b'\n')
     {
         sample.drain(..=end);
@@ -143,7 +141,7 @@ fn like_numbers(table: &Table) -> Vec<String> {
             let first = &column.first_text;
             let hint = sniff::number_hint(first);
             notes.push(format!(
-                "column `{name}` is taken for categories, since {first}, is not a number{hint}"
+                "column `{name}` is read as texts, since {first}, is not a number{hint}"
             ));
         }
     }
@@ -168,6 +166,7 @@ fn whole_lines(sample: &[u8]) -> &[u8] {
 struct Rows<'a> {
     file: &'a str,
     options: &'a ReadOptions,
+    delimiter: Delimiter,
     decimal: Decimal,
     names: Vec<String>,
     columns: Vec<ColumnBuilder>,
@@ -187,6 +186,7 @@ impl Rows<'_> {
                 line,
                 found: record.len(),
                 expected: self.columns.len(),
+                hint: sniff::ragged_hint(record, self.delimiter, self.columns.len()),
             });
         }
         self.rows += 1;

@@ -2,6 +2,8 @@
 
 use std::convert::Infallible;
 
+use csv::ByteRecord;
+
 use super::build::Cell;
 use super::limits::Most;
 use super::records;
@@ -140,12 +142,45 @@ pub(crate) fn number_hint(cell: &str) -> &'static str {
         .strip_prefix('`')
         .and_then(|cell| cell.rsplit_once('`'));
     match text {
+        Some((text, _)) if is_comment(text.as_bytes()) => COMMENT_HINT,
         Some((text, _)) if !is_like_a_number(text) => "",
         Some((text, _)) if text.contains(',') && !is_grouped(text) => {
             "; if it should be a number, write it as 1234.5 or say --decimal comma"
         }
         Some(_) => "; if it should be a number, write it as 1234.5",
         None => "",
+    }
+}
+
+/// Whether a text that begins a line makes it a comment. A first cell `#` is a name.
+pub(super) fn is_comment(text: &[u8]) -> bool {
+    let named = |b: &u8| b",;|\t".contains(b);
+    text.first() == Some(&b'#') && !text.get(1).is_some_and(named)
+}
+
+const COMMENT_HINT: &str = "; if it is a comment, remove it or move it to the beginning of the file, where comments are left out";
+
+/// What a row with a wrong number of cells may be, as the end of a sentence.
+pub(super) fn ragged_hint(
+    record: &ByteRecord,
+    delimiter: Delimiter,
+    expected: usize,
+) -> &'static str {
+    let digits = |cell: &[u8]| {
+        let unsigned = cell.trim_ascii();
+        let unsigned = unsigned.strip_prefix(b"-").unwrap_or(unsigned);
+        !unsigned.is_empty() && unsigned.iter().all(u8::is_ascii_digit)
+    };
+    let halves = delimiter == Delimiter::Comma && record.len() == 2 * expected;
+    match record.iter().all(digits) {
+        _ if record.get(0).is_some_and(is_comment) => COMMENT_HINT,
+        true if halves && expected == 1 => {
+            "; if its number has a decimal comma, as in `0,5`, say --delimiter semicolon --decimal comma"
+        }
+        true if halves => {
+            "; if its numbers have a decimal comma, as in `0,5`, separate cells by semicolons"
+        }
+        _ => "",
     }
 }
 

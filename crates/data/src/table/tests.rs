@@ -66,7 +66,7 @@ fn decimal_commas_are_recognised_and_said() {
     // One number with a point, and the comma is no part of numbers; what becomes of the others is said.
     let table = read("x;y\n0,5;1.5\n1,5;2.5\n").unwrap();
     assert_eq!(texts(&table, "x")[0].as_deref(), Some("0,5"));
-    assert!(table.notes()[0].contains("`x` is taken for categories, since `0,5`, line 2,"));
+    assert!(table.notes()[0].contains("`x` is read as texts, since `0,5`, line 2,"));
     // Thousands are no fractions.
     let table = read("x;y\n694,156;1\n1,156;2\n").unwrap();
     assert_eq!(texts(&table, "x")[0].as_deref(), Some("694,156"));
@@ -131,6 +131,33 @@ fn comments_at_the_beginning_are_left_out() {
     assert!(error.to_string().contains("line 4"), "{error}");
     // A column may be called `#`.
     assert_eq!(read("#,y\n1,2\n").unwrap().names(), ["#", "y"]);
+}
+
+/// What a row may be that does not fit the others, or a text among numbers.
+#[test]
+fn comments_and_decimal_commas_in_the_middle_are_suggested() {
+    let refused = |text: &str| read(text).unwrap_err().to_string();
+    let comment = refused("x,y\n1,2\n# half of it\n3,4\n");
+    assert!(comment.contains("line 3: 1 cell where 2 are expected; if it is a comment,"));
+    let one = refused("y\n0,5\n-1,5\n");
+    assert!(one.contains("line 2: 2 cells where 1 is expected; if its number has a decimal comma"));
+    assert!(one.contains("--delimiter semicolon --decimal comma"));
+    let two = refused("x,y\n0,5,1,5\n");
+    assert!(two.contains("separate cells by semicolons"), "{two}");
+    assert!(!refused("x,y\n1,2,3\n").contains("comma"));
+    let options = ReadOptions {
+        delimiter: Some(Delimiter::Semicolon),
+        decimal: Some(Decimal::Comma),
+        ..ReadOptions::default()
+    };
+    let table = Table::from_reader("t.csv", &b"y\n0,5\n-1,5\n"[..], &options).unwrap();
+    assert_eq!(numbers(&table, "y"), [0.5, -1.5]);
+    let notes = read("x\n1\n2\n# three\n4\n").unwrap();
+    assert!(
+        notes.notes()[0].contains("`# three`, line 4, is not a number; if it is a comment"),
+        "{:?}",
+        notes.notes()
+    );
 }
 
 #[test]

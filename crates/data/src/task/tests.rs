@@ -88,6 +88,10 @@ fn each_way_of_being_wrong_has_its_sentence() {
             "target `y` has no value in row 2 below the header; remove such rows",
         ),
         (
+            decide(&["", "NA", "?"], None),
+            "target `y` has no values: its cells are empty in all rows; name another column, or fill it",
+        ),
+        (
             decide(&["a", "a"], None),
             "target `y` is `a` in every row, so there is nothing to learn",
         ),

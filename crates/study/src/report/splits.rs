@@ -27,7 +27,7 @@ pub(super) fn each_split(results: &Results) -> Vec<Block> {
     columns.push(("SD / SE".to_string(), Align::Right));
     let mut table = Table::new(columns);
     for point in points {
-        let exponent = scale(point);
+        let exponent = scale(results, point);
         for entry in &point.entries {
             let mut cells = vec![point.case.title().to_string(), entry.label.clone()];
             for split in &splits {
@@ -91,7 +91,7 @@ pub(super) fn against(results: &Results, other: &Results) -> Vec<Block> {
         let Some(theirs) = other.points.iter().find(same) else {
             continue;
         };
-        let exponent = scale(theirs);
+        let exponent = scale(other, theirs);
         let mut push = |label: String, here: &Entry, there: &Entry| {
             let paired = here.minus(there);
             if paired.values.is_empty() {

@@ -37,9 +37,10 @@ fn about(results: &Results, point: &Point) -> String {
     }
 }
 
-/// `0.62 (0.05)` on the scale of a point.
-pub(super) fn scale(point: &Point) -> Exponent {
-    Exponent::of(point.methods().map(|(_, entry)| entry.mean()))
+/// `0.62 (0.05)` on the scale of all points of a metric: a column has one format.
+pub(super) fn scale(results: &Results, point: &Point) -> Exponent {
+    let same = results.points.iter().filter(|p| p.metric == point.metric);
+    Exponent::column(same.flat_map(|p| p.entries.iter().map(Entry::mean)))
 }
 
 /// Ours beside the published means, where there are some.
@@ -65,7 +66,7 @@ pub(super) fn beside_paper(results: &Results, published: &Published) -> Vec<Bloc
         let Some(row) = published.means(point) else {
             continue;
         };
-        let exponent = scale(point);
+        let exponent = scale(results, point);
         for (method, entry) in point.methods() {
             let is_best = point.best() == Some(method);
             let theirs = row.of(method);
@@ -161,7 +162,7 @@ fn wide(results: &Results, metric: &str, points: &[&Point]) -> Block {
     let mut table = Table::new(columns);
     for point in points {
         let best = point.best();
-        let exponent = scale(point);
+        let exponent = scale(results, point);
         let mut cells = vec![Cell::from(point_name(results, point))];
         if caps {
             cells.push(Cell::from(number::integer(point.budget as u64)));
@@ -173,8 +174,12 @@ fn wide(results: &Results, metric: &str, points: &[&Point]) -> Block {
                 .map_or(String::new(), |e| mean_se(e.mean(), e.se(), exponent));
             cells.push(Cell::marked(text, is_best));
         }
-        let lowest = best.map_or(String::new(), |m| format!("{m}, on {}", wins(point, m)));
-        cells.push(Cell::from(lowest.replace('/', " of ")));
+        let lowest = best.map_or(String::new(), |m| match point.wins(m) {
+            // Of several methods, each with the lowest value somewhere, or of equal values.
+            Some(0) => format!("{m}, by its mean alone"),
+            _ => format!("{m}, on {}", wins(point, m).replace('/', " of ")),
+        });
+        cells.push(Cell::from(lowest));
         table.push(cells);
     }
     let several = points.iter().any(|p| p.best().is_some());
@@ -203,7 +208,7 @@ fn medians(results: &Results) -> Block {
             table.push([
                 about(results, point),
                 entry.label.clone(),
-                number::value(entry.median(), 3, scale(point)),
+                number::value(entry.median(), 3, scale(results, point)),
                 wins,
                 typical(entry),
             ]);
@@ -211,7 +216,7 @@ fn medians(results: &Results) -> Block {
     }
     Block::Table {
         caption: "The typical shape is the one that was selected most often; a fraction after it, such as (5/8), says \
-                  how many of all models have it. P is the count of its numbers."
+                  how many of all models have it. P is how many numbers it has."
             .to_string(),
         table: table.without_empty_columns(),
     }
@@ -275,17 +280,22 @@ pub(super) fn differences(results: &Results, published: &Published) -> Vec<Block
         columns.push(("paper", Align::Right));
     }
     let mut table = Table::new(columns);
+    let others = [Method::Single, Method::Untied];
+    let paired = |point: &Point, method: Method| {
+        let looped = point.entry(Method::Loop.key())?;
+        Some(looped.minus(point.entry(method.key())?))
+    };
+    let all = results
+        .points
+        .iter()
+        .flat_map(|p| others.map(|m| paired(p, m)));
+    let exponent = Exponent::column(all.flatten().map(|paired| paired.mean()));
     for point in &results.points {
-        let Some(looped) = point.entry(Method::Loop.key()) else {
-            continue;
-        };
         let row = published.differences(point);
-        for method in [Method::Single, Method::Untied] {
-            let Some(other) = point.entry(method.key()) else {
+        for method in others {
+            let Some(paired) = paired(point, method) else {
                 continue;
             };
-            let paired = looped.minus(other);
-            let exponent = Exponent::of([paired.mean()]);
             let wins = paired.values.iter().filter(|v| v.value < 0.0).count();
             let mut cells = vec![
                 about(results, point),

@@ -34,11 +34,13 @@ fn curve(results: &Results, points: &[&Point]) -> Vec<Block> {
     columns.push(("Loop / Untied".to_string(), Align::Right));
     columns.push(("Loop / Single".to_string(), Align::Right));
     let mut table = Table::new(columns);
+    let medians = points.iter().flat_map(|p| p.entries.iter());
+    let exponent = Exponent::column(medians.map(Entry::median));
     for point in points {
         let mut cells = vec![number::shortest(point.at.unwrap_or(0.0))];
         for (key, _) in &keys {
             let value = point.entry(key).map_or(f64::NAN, Entry::median);
-            cells.push(number::value(value, 3, Exponent::Own));
+            cells.push(number::value(value, 3, exponent));
         }
         for other in ["untied", "single"] {
             cells.push(number::value(ratio(point, other), 2, Exponent::Own));

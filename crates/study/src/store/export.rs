@@ -2,6 +2,7 @@
 
 use super::Store;
 use crate::StudyError;
+use loopfit_report::JSON_SCHEMA;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -9,7 +10,7 @@ use std::io::{self, Write};
 /// were run. One fit is in memory at a time.
 pub fn export(store: &Store, out: &mut impl Write) -> Result<(), StudyError> {
     let wrong = |e: io::Error| StudyError::Output(e);
-    write!(out, "{{\"schema\":\"loopfit/1\",\"studies\":[").map_err(wrong)?;
+    write!(out, "{{\"schema\":\"{JSON_SCHEMA}\",\"studies\":[").map_err(wrong)?;
     for (i, named) in store.studies()?.iter().enumerate() {
         let name = &named.name;
         let decisions = store.decisions(name)?;

@@ -108,12 +108,17 @@ pub struct Verified {
     pub damage: Damage,
 }
 
-/// Looks through every store that a path means: a file, or all in a run directory.
+/// Looks through every store that a path means: a file, or all in a run directory. Of a store without checksums what cannot be
+/// read is found; one that can be read is refused.
 pub fn verify(path: &Path) -> Result<Vec<Verified>, StudyError> {
     let look = |path: PathBuf| {
         let store = Store::open_unchecked(&path)?;
-        store.check_version()?;
-        let damage = store.with(|c| examine(c, VERSION, None))?;
+        let version = store.version()?;
+        let damage = store.with(|c| examine(c, version, None))?;
+        // Without checksums nobody knows whether what can be read is as it was written.
+        if damage.is_empty() {
+            store.check_version()?;
+        }
         Ok(Verified {
             path,
             store,

@@ -303,7 +303,7 @@ fn wrong_requests_are_refused() {
         let x: Vec<_> = x.iter().map(|x| r(x)).collect();
         text(witness.runner(Exact).evaluate(&x).unwrap_err())
     };
-    assert!(refuse(&["1/2", "1/2"]).contains("has 2 entries"));
+    assert!(refuse(&["1/2", "1/2"]).contains("has 2 numbers"));
     assert!(refuse(&["-1/2"]).contains("-1/2 is outside"));
     assert!(refuse(&["3/2"]).contains("3/2 is outside"));
     assert!(text(witness.network(55, 9999, 1).unwrap_err()).contains("at least 56"));

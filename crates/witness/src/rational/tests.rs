@@ -84,13 +84,15 @@ proptest! {
 fn texts() {
     let read = |text: &str| text.parse::<Rational>();
     assert_eq!(read("-0.125").unwrap(), Rational::new(-1, 8u8));
+    assert_eq!(read("-.125").unwrap(), Rational::new(-1, 8u8));
+    assert_eq!(read("2.").unwrap(), Rational::new(2, 1u8));
     assert_eq!(read(" 6/4 ").unwrap().to_string(), "3/2");
     assert_eq!(read("-4/2").unwrap().to_string(), "-2");
     assert_eq!(read("1e-5").unwrap(), Rational::new(1, 100_000u32));
     assert_eq!(read("-2.5E3").unwrap().to_string(), "-2500");
     assert_eq!(read("0.75e+1").unwrap().to_string(), "15/2");
     for wrong in [
-        "", "1/0", "1/-2", "a", "1.", ".5", "1e", "e3", "1e0.5", "1e9999", "1/1e3", "--1", "1/2/3",
+        "", "1/0", "1/-2", "a", ".", ".e1", "1e", "e3", "1e0.5", "1e9999", "1/1e3", "--1", "1/2/3",
         "0x1",
     ] {
         assert_eq!(read(wrong), Err(Error::Number(wrong.to_owned())), "{wrong}");

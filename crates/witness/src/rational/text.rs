@@ -30,7 +30,7 @@ const LARGEST_EXPONENT: i64 = 1000;
 impl FromStr for Rational {
     type Err = Error;
 
-    /// Reads `p/q`, `p`, or a decimal such as `-0.125` or `1e-5`.
+    /// Reads `p/q`, `p`, or a decimal such as `-0.125`, `.5` or `1e-5`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let refused = || Error::Number(text.to_owned());
         let integer = |digits: &str| {
@@ -57,7 +57,9 @@ impl FromStr for Rational {
             (integer(p)?, integer(q)?)
         } else if let Some((whole, fraction)) = mantissa.split_once('.') {
             let scale = UBig::from(10u8).pow(fraction.len());
-            (integer(whole)? * &scale + integer(fraction)?, scale)
+            // One side of the point may be left out, not both.
+            let digits = format!("{whole}{fraction}");
+            (integer(&digits)?, scale)
         } else {
             (integer(mantissa)?, UBig::ONE)
         };

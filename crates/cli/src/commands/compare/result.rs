@@ -1,9 +1,10 @@
 //! What a comparison gives: statistics for people and the networks behind them.
 
 use crate::json;
+use crate::json::object;
 use loopfit_model::Network;
 use loopfit_report::Comparison;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A comparison with the network of each method on each seed.
 pub(crate) struct Compared {
@@ -42,7 +43,7 @@ impl Compared {
     }
 
     /// The object that `--json` prints.
-    pub(super) fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Map<String, Value> {
         let c = &self.comparison;
         let all = c.methods().iter().zip(c.wins());
         let all = all.zip(&self.families).zip(&self.networks);
@@ -64,7 +65,7 @@ impl Compared {
                 "wins": p.wins(), "differences": p.differences,
             })
         });
-        json!({
+        object!({
             "title": c.title(), "data": c.problem(), "budget": c.budget(), "metric": c.metric(),
             "seeds": c.seeds(), "seeds_asked": self.asked, "complete": self.is_complete(),
             "methods": methods.collect::<Vec<_>>(), "paired": paired.collect::<Vec<_>>(), "notes": c.notes(),

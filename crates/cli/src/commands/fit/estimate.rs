@@ -2,6 +2,7 @@
 
 use super::{Arguments, SAFETY, beside, more_numbers_than_rows, say_ending, share};
 use crate::exit::Exit;
+use crate::json::object;
 use crate::{Global, interrupt, json, output, progress};
 use anyhow::Result;
 use loopfit_engine::Engine;
@@ -10,7 +11,7 @@ use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
 use loopfit_search::estimate::{Absence, Ask, Entry, Estimate, Prepared};
 use loopfit_search::replication::Source;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::time::Instant;
 
 /// Work of one second of a thread, in the units of [`Ask::work`]; half of what a core with AVX-512 does.
@@ -53,7 +54,8 @@ pub(super) fn run(
     }
     if global.json {
         let mut result = to_json(a, source, &prepared, &notes, &ask, &estimate);
-        result["search"] = json!({"seconds": seconds, "complete": complete, "work": ask.work});
+        let search = json!({"seconds": seconds, "complete": complete, "work": ask.work});
+        result.insert("search".into(), search);
         output::print_json(&result)?;
     } else {
         output::print(&to_text(a, &ask, source, &estimate))?;
@@ -273,7 +275,7 @@ fn to_json(
     notes: &[String],
     ask: &Ask,
     estimate: &Estimate,
-) -> Value {
+) -> Map<String, Value> {
     let fitted = estimate.entries.iter().map(json::entry);
     let absent = estimate.absent.iter().map(
         |(method, absence)| json!({"method": method.key(), "arch": "ffn", "state": why(*absence)}),
@@ -281,7 +283,7 @@ fn to_json(
     let noise = a.learn.noise();
     let best = &estimate.entries[0];
     let task = prepared.preprocessing().task();
-    json!({
+    object!({
         "data": source.name(), "task": task, "budget": a.budget, "seed": a.seed,
         "selection": {"by": estimate.selected_by, "rows": estimate.selection_rows}, "test_rows": estimate.test_rows,
         "inputs": prepared.inputs(), "metric": source.metric(noise), "error": source.error_name(noise), "notes": notes,

@@ -1,9 +1,11 @@
 //! Predictions as csv or JSON, some rows at a time.
 
+use crate::json::object;
 use crate::output;
 use anyhow::Result;
 use loopfit_data::preprocess::OutsideRange;
 use loopfit_engine::{IterationPredictions, Predictions};
+use loopfit_report::JSON_SCHEMA;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -148,16 +150,18 @@ impl Beside<'_> {
         let mut json = to_json(predictions);
         if let (Some(interval), Predictions::Responses(values)) = (self.interval, predictions) {
             let ends: Vec<[f64; 2]> = values.iter().map(|v| interval.ends(*v)).collect();
-            json["level"] = json!(interval.level);
-            json["half_width"] = json!(interval.half_width);
-            json["lower"] = ends.iter().map(|[lower, _]| *lower).collect();
-            json["upper"] = ends.iter().map(|[_, upper]| *upper).collect();
+            json.insert("level".into(), json!(interval.level));
+            json.insert("half_width".into(), json!(interval.half_width));
+            let lower = ends.iter().map(|[lower, _]| *lower);
+            json.insert("lower".into(), lower.collect());
+            let upper = ends.iter().map(|[_, upper]| *upper);
+            json.insert("upper".into(), upper.collect());
         }
         if !self.ids.is_empty() {
-            json["ids"] = self.ids_json();
+            json.insert("ids".into(), self.ids_json());
         }
         if let Some(outside) = self.outside_json(rows(predictions)) {
-            json["outside"] = outside;
+            json.insert("outside".into(), outside);
         }
         Ok(out.write_all(output::json_line(&json).as_bytes())?)
     }
@@ -172,7 +176,7 @@ impl Beside<'_> {
         let put = |out: &mut dyn Write, json: &Value| {
             serde_json::to_writer(out, json).map_err(io::Error::from)
         };
-        write!(out, "{{\"schema\":\"{}\",", output::SCHEMA)?;
+        write!(out, "{{\"schema\":\"{JSON_SCHEMA}\",")?;
         if !self.ids.is_empty() {
             out.write_all(b"\"ids\":")?;
             put(out, &self.ids_json())?;
@@ -184,9 +188,9 @@ impl Beside<'_> {
                 out.write_all(b",")?;
             }
             let mut json = to_json(&step.predictions);
-            json["t"] = json!(i + 1);
-            json["change"] = json!(step.change);
-            Ok(put(out, &json)?)
+            json.insert("t".into(), json!(i + 1));
+            json.insert("change".into(), json!(step.change));
+            Ok(put(out, &Value::Object(json))?)
         })?;
         out.write_all(b"]")?;
         if let Some(outside) = self.outside_json(rows) {
@@ -266,10 +270,10 @@ fn rows(predictions: &Predictions) -> usize {
     }
 }
 
-fn to_json(predictions: &Predictions) -> Value {
+fn to_json(predictions: &Predictions) -> Map<String, Value> {
     match predictions {
-        Predictions::Responses(values) => json!({ "predictions": values }),
-        Predictions::LogDensities(values) => json!({ "log_densities": values }),
+        Predictions::Responses(values) => object!({ "predictions": values }),
+        Predictions::LogDensities(values) => object!({ "log_densities": values }),
         Predictions::Probabilities {
             classes,
             values,
@@ -277,7 +281,7 @@ fn to_json(predictions: &Predictions) -> Value {
         } => {
             let rows: Vec<&[f64]> = values.chunks(classes.len()).collect();
             let labels: Vec<&String> = labels.iter().map(|label| &classes[*label]).collect();
-            json!({ "classes": classes, "predictions": labels, "probabilities": rows })
+            object!({ "classes": classes, "predictions": labels, "probabilities": rows })
         }
     }
 }

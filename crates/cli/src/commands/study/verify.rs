@@ -2,10 +2,13 @@
 
 use super::fits;
 use crate::exit::Exit;
+use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
+use loopfit_report::number;
 use loopfit_study::{status, store};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 pub(super) fn run(path: &Path, global: &Global) -> Result<Exit> {
@@ -22,8 +25,7 @@ pub(super) fn run(path: &Path, global: &Global) -> Result<Exit> {
         if !global.json {
             let mut text = match faults.len() {
                 0 => format!("{path}: every record is as it was written\n"),
-                1 => format!("{path}: 1 fault\n"),
-                n => format!("{path}: {n} faults\n"),
+                n => format!("{path}: {}\n", number::count(n, "fault")),
             };
             for fault in faults {
                 text += &format!("  {}\n", fault.to_string().escape_debug());
@@ -52,15 +54,43 @@ pub(super) fn run(path: &Path, global: &Global) -> Result<Exit> {
         }));
     }
     if global.json {
-        output::print_json(&json!({ "sound": sound, "stores": rows }))?;
+        output::print_json(&object!({ "sound": sound, "stores": rows }))?;
     }
     if sound {
         return Ok(Exit::Done);
     }
     if !global.quiet {
-        output::say(
-            "`loopfit study run` with the same name and --out keeps what is sound and runs the rest again",
-        );
+        let faults = stores.iter().flat_map(|found| &found.damage.faults);
+        output::say(&remedy(faults.map(|fault| fault.study.as_str())));
     }
     Ok(Exit::CheckFailed)
+}
+
+/// What to do about faults of these studies.
+fn remedy<'a>(studies: impl Iterator<Item = &'a str>) -> String {
+    let studies: BTreeSet<&str> = studies.filter(|name| !name.is_empty()).collect();
+    let studies: Vec<&str> = studies.into_iter().collect();
+    let each = match studies.len() {
+        0 | 1 => String::new(),
+        _ => format!(
+            "; what is damaged of a study stays missing until that study is run: {}",
+            studies.join(", ")
+        ),
+    };
+    format!(
+        "`loopfit study run` with the same name and --out keeps what is sound and runs the rest again{each}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::remedy;
+
+    #[test]
+    fn each_study_is_to_be_run() {
+        let one = remedy(["", "ebm", "ebm"].into_iter());
+        assert!(one.ends_with("runs the rest again"), "{one}");
+        let two = remedy(["real", "ebm", "real"].into_iter());
+        assert!(two.ends_with("until that study is run: ebm, real"), "{two}");
+    }
 }

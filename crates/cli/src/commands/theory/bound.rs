@@ -29,7 +29,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     shape: ShapeArguments,
     /// Iterations T: a number, `schedule` for T_n of Theorem 4.4, or `best` for those that minimise the bound, if there are any.
-    /// `schedule` by default.
+    /// `schedule` by default. Form (15) holds where T satisfies the initialisation condition T >= C_init log^h_0(erT), so that
+    /// its best T is the best of those; (14) holds at every T.
     #[arg(long, value_name = "T")]
     iterations: Option<IterationsName>,
     /// Tolerance epsilon_n of the fit in the average log-likelihood; 1/n by default.
@@ -151,7 +152,7 @@ impl<'a> Answer<'a> {
         })
     }
 
-    fn to_json(&self, key: &str) -> Value {
+    fn to_json(&self, key: &str) -> Map<String, Value> {
         let mut object = problem_json(self.problem, key);
         for (key, value) in [
             ("n", json!(self.n as u64)),
@@ -190,7 +191,7 @@ impl<'a> Answer<'a> {
             "constants".into(),
             constants_json(self.problem.constants(), &Constant::OF_BOUNDS),
         );
-        Value::Object(object)
+        object
     }
 
     fn sheet(&self, a: &Arguments) -> Sheet {
@@ -275,10 +276,12 @@ impl<'a> Answer<'a> {
                 "At T_n, with epsilon_n = 1/n, the {name} bound lies below the untied floor {words}."
             ));
         }
-        for (form, (_, _, name)) in self.forms.iter().zip(FORMS) {
-            if let Some(sentence) = says_nothing(&form.1, name) {
-                sheet.note(&sentence);
-            }
+        for (terms, (form, _, name)) in self.forms.iter().zip(FORMS) {
+            let best = &terms.1;
+            let restricted = bound::best_is_restricted(self.problem, form, self.shape, best.t);
+            let restricted = restricted.then(|| restricted_best(best.t, name));
+            let notes = restricted.into_iter().chain(says_nothing(form, best, name));
+            notes.for_each(|sentence| sheet.note(&sentence));
         }
         sheet.checks(&self.checks);
         sheet.constants(self.problem.constants(), &Constant::OF_BOUNDS);
@@ -286,9 +289,21 @@ impl<'a> Answer<'a> {
     }
 }
 
+/// What keeps the best T of a form from being smaller.
+fn restricted_best(t: f64, name: &str) -> String {
+    format!(
+        "The best T of the {name} bound is held up by the initialisation condition T >= C_init log^h_0(erT), which this form asks for and T = {} does not satisfy.",
+        iterations(t - 1.0)
+    )
+}
+
 /// Why the smallest value of a bound is none that one could use, if so.
-fn says_nothing(best: &Terms, name: &str) -> Option<String> {
-    if best.t.is_infinite() {
+fn says_nothing(form: Form, best: &Terms, name: &str) -> Option<String> {
+    if best.t.is_infinite() && form == Form::BudgetIteration {
+        Some(format!(
+            "No T that could be the best satisfies the initialisation condition, which the {name} bound asks for: it says nothing here."
+        ))
+    } else if best.t.is_infinite() {
         Some(format!(
             "No T minimises the {name} bound at this n and shape: it falls towards {} as T grows, since its estimation term is cut off at one, and says nothing yet.",
             log_digits(best.total)

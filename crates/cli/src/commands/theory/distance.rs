@@ -299,7 +299,7 @@ impl Arguments {
         distances: &Distances,
         calibration: &Calibration,
         checks: &[Check],
-    ) -> Value {
+    ) -> Map<String, Value> {
         let plain = |e: Estimate| json!({ "value": e.value, "error": e.error });
         let integration = distances.integration;
         let mut rho = Map::new();
@@ -337,7 +337,7 @@ impl Arguments {
         put(&mut all, "c_m", calibration.c());
         put(&mut all, "C_m", calibration.upper());
         put(&mut all, "C_bridge", calibration.bridge());
-        Value::Object(all)
+        all
     }
 }
 

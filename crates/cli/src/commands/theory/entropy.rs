@@ -281,7 +281,7 @@ impl<'a> Answer<'a> {
         })
     }
 
-    fn to_json(&self, a: &Arguments) -> Value {
+    fn to_json(&self, a: &Arguments) -> Map<String, Value> {
         let mut object = Map::new();
         object.insert("arch".into(), json!(a.arch));
         if let Some(n) = tokens_of(self.problem.architecture()) {
@@ -320,7 +320,7 @@ impl<'a> Answer<'a> {
             "constants".into(),
             constants_json(self.problem.constants(), &a.used()),
         );
-        Value::Object(object)
+        object
     }
 
     fn sheet(&self, a: &Arguments) -> Sheet {

@@ -4,6 +4,7 @@ use super::distance::function::{Domain, Function, FunctionName};
 use super::{Sheet, digits};
 use crate::data::count;
 use crate::exit::{Exit, usage};
+use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_holder::{
@@ -11,7 +12,7 @@ use loopfit_holder::{
 };
 use loopfit_report::{Align, Table, number};
 use loopfit_witness::Expression;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 
 /// The most work that is begun, in steps of some fifty nanoseconds: about a minute.
@@ -227,7 +228,7 @@ impl Found {
         sheet
     }
 
-    fn to_json(&self, a: &Arguments, verdict: Option<bool>) -> Value {
+    fn to_json(&self, a: &Arguments, verdict: Option<bool>) -> Map<String, Value> {
         let orders = self.membership.orders.iter().map(|order| {
             json!({
                 "order": order.order, "largest": order.value, "nu": order.nu, "x": order.x,
@@ -235,7 +236,7 @@ impl Found {
             })
         });
         let quotient = &self.membership.quotient;
-        json!({
+        object!({
             "function": a.function, "d": self.d, "s": a.smoothness, "H": a.bound, "holds": verdict,
             "least_H": self.membership.largest(), "orders": orders.collect::<Vec<_>>(),
             "quotient": { "largest": quotient.value, "nu": quotient.nu, "x": quotient.x, "y": quotient.y },

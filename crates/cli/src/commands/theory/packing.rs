@@ -4,6 +4,7 @@ use super::rate::SmoothnessArguments;
 use super::{Sheet, checks_json, digits};
 use crate::data::between;
 use crate::exit::{Exit, usage};
+use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_data::Simulation;
@@ -11,7 +12,6 @@ use loopfit_data::simulation::packing::PackingTarget;
 use loopfit_holder::{HolderClass, Packing, bump};
 use loopfit_report::number;
 use loopfit_theory::{Check, packing};
-use serde_json::json;
 
 #[derive(clap::Args)]
 #[command(
@@ -63,7 +63,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
 fn print_json(packing: &Packing, checks: &[Check], [member, drawn]: &[String; 2]) -> Result<()> {
     let (class, code) = (packing.class(), packing.code());
     let smoothness = class.smoothness();
-    output::print_json(&json!({
+    output::print_json(&object!({
         "d": smoothness.d(), "s": smoothness.s(), "H": class.bound(), "delta": packing.delta(),
         "k": smoothness.k(), "alpha": smoothness.alpha(),
         "rho": bump::RHO, "beta": bump::BETA, "psi_norm": packing.psi_norm(),

@@ -3,11 +3,11 @@
 use super::{Sheet, digits};
 use crate::data::count;
 use crate::exit::{Exit, usage};
+use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_holder::Smoothness;
 use loopfit_theory::Rates;
-use serde_json::json;
 
 #[derive(clap::Args)]
 #[command(
@@ -39,7 +39,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let smoothness = a.smoothness.get()?;
     let rates = Rates::new(smoothness);
     if global.json {
-        output::print_json(&json!({
+        output::print_json(&object!({
             "d": smoothness.d(), "s": smoothness.s(), "k": smoothness.k(), "alpha": smoothness.alpha(),
             "a": rates.a(),
             "minimax_exponent": rates.minimax_exponent(),

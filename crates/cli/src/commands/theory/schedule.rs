@@ -61,7 +61,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             "constants".into(),
             constants_json(problem.constants(), &used),
         );
-        output::print_json(&Value::Object(object))?;
+        output::print_json(&object)?;
         return Ok(Exit::Done);
     }
     let mut sheet = Sheet::new(&answer.title, answer.source);

@@ -78,7 +78,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         ] {
             object.insert(key.into(), value);
         }
-        output::print_json(&Value::Object(object))?;
+        output::print_json(&object)?;
         return Ok(Exit::Done);
     }
     output::print(&format!(

@@ -3,6 +3,7 @@
 use super::{Built, Construction, ConstructionArguments, as_usage};
 use crate::commands::on_threads;
 use crate::exit::Exit;
+use crate::json::object;
 use crate::{Global, output};
 use anyhow::{Context, Result};
 use loopfit_report::number;
@@ -85,7 +86,7 @@ fn compare(files: &[PathBuf], global: &Global) -> Result<Exit> {
         }
     }
     if global.json {
-        output::print_json(&json!({ "files": objects }))?;
+        output::print_json(&object!({ "files": objects }))?;
     } else {
         output::print(&lines)?;
     }
@@ -115,7 +116,7 @@ fn invariants(a: &Arguments, construction: &Construction, global: &Global) -> Re
     };
     if global.json {
         let of = |i: &Invariant| json!({ "name": i.name, "checked": i.checked, "violation": i.violation });
-        output::print_json(&json!({
+        output::print_json(&object!({
             "inputs": inputs.len(), "on_strips": on_strips, "left_out": left_out,
             "invariants": invariants.iter().map(of).collect::<Vec<Value>>(),
         }))?;

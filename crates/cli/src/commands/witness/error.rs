@@ -1,10 +1,11 @@
 //! `loopfit witness error`: how the error of a constructed network falls with the resolution.
 
-use super::{as_usage, check_plot, resolutions, target};
+use super::{as_usage, check_plot, exact_seconds, expect_table, resolutions, target};
 use crate::commands::on_threads;
 use crate::commands::theory::Sheet;
 use crate::data::between;
 use crate::exit::Exit;
+use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
 use clap::ValueEnum;
@@ -16,7 +17,7 @@ use loopfit_witness::ffn::Witness;
 use loopfit_witness::l2_error::{L2Error, measure, slope};
 use loopfit_witness::{Exact, Rational, Reader, Resolution, Target};
 use rayon::prelude::*;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -82,6 +83,14 @@ enum ReaderName {
 /// have several cells.
 const MOST_GROUP_BITS: usize = 10;
 
+/// The group exponent of a resolution.
+fn groups(d: usize, m: usize) -> usize {
+    m.min(MOST_GROUP_BITS / d)
+}
+
+/// Points on the strips for each one off them.
+const ON_STRIPS: f64 = 1.0 / 8.0;
+
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     check_plot(a.plot.as_deref())?;
     let study = Study::new(a, global)?;
@@ -118,6 +127,13 @@ impl<'a> Study<'a> {
             .iter()
             .flat_map(|s| levels.iter().map(move |&m| (s, m)))
             .collect();
+        let seconds = networks.iter().map(|&(s, m)| {
+            let resolution = Resolution::new(target.d(), s.clone(), a.bound.clone(), m)?;
+            let runs = a.points as f64 * (1.0 + ON_STRIPS);
+            Ok(runs * exact_seconds(&resolution, groups(target.d(), m)))
+        });
+        let seconds: Result<Vec<f64>, _> = seconds.collect();
+        expect_table(&seconds.map_err(as_usage)?, global, "--points")?;
         let errors = on_threads(global, || {
             let networks = networks.par_iter().with_max_len(1);
             networks
@@ -192,7 +208,7 @@ impl<'a> Study<'a> {
         sheet
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(&self) -> Map<String, Value> {
         let a = self.arguments;
         let series = self.series.iter().map(|series| {
             let rows = series.errors.iter().map(|error| {
@@ -207,7 +223,7 @@ impl<'a> Study<'a> {
                 "rows": rows.collect::<Vec<_>>(),
             })
         });
-        json!({
+        object!({
             "target": a.target, "d": self.d, "H": a.bound.to_string(), "seed": a.seed,
             "reader": format!("{:?}", a.reader).to_lowercase(),
             "series": series.collect::<Vec<_>>(),
@@ -285,7 +301,7 @@ fn error(
         ReaderName::Paper => Reader::Paper,
         ReaderName::Dyadic => Reader::Dyadic,
     };
-    let witness = Witness::new(resolution, m.min(MOST_GROUP_BITS / d), reader, target)?;
+    let witness = Witness::new(resolution, groups(d, m), reader, target)?;
     let runner = witness.runner(Exact);
     let value = |x: &[Rational]| Ok(runner.evaluate(x)?.value);
     measure(witness.resolution(), target, a.points, a.seed, value)

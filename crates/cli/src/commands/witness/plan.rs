@@ -4,6 +4,7 @@ use super::as_usage;
 use crate::architecture::TokensArgument;
 use crate::data::count;
 use crate::exit::{Exit, usage};
+use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_model::Architecture;
@@ -11,7 +12,6 @@ use loopfit_model::network::CONSTANT_TOKENS;
 use loopfit_report::number;
 use loopfit_witness::Rational;
 use loopfit_witness::plan::Plan;
-use serde_json::json;
 
 #[derive(clap::Args)]
 #[command(
@@ -60,7 +60,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let resolution = &plan.resolution;
     let bound = resolution.interior_error_bound();
     if global.json {
-        output::print_json(&json!({
+        output::print_json(&object!({
             "d": resolution.d, "s": resolution.s.to_string(), "H": resolution.h.to_string(), "m": resolution.m,
             "K": resolution.cells_per_axis(), "u_grp": plan.u, "S": plan.finishing_time, "r": plan.width, "arch": a.arch,
             "T": a.iterations, "width": a.width, "bound": bound,

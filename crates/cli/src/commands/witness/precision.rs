@@ -2,11 +2,12 @@
 
 mod row;
 
-use super::{as_usage, check_plot, resolutions, target};
+use super::{as_usage, check_plot, exact_seconds, expect_table, resolutions, target};
 use crate::commands::on_threads;
 use crate::commands::theory::Sheet;
 use crate::data::between;
 use crate::exit::Exit;
+use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
 use clap::ValueEnum;
@@ -15,10 +16,10 @@ use loopfit_report::figure::{Curve, Curves, LevelLine, Panel, Point};
 use loopfit_report::{Align, Table, number};
 use loopfit_witness::points::MOST_FRACTION_BITS;
 use loopfit_witness::precision::{BEYOND, CONFIRMED};
-use loopfit_witness::{Rational, Reader};
+use loopfit_witness::{Rational, Reader, Resolution};
 use rayon::prelude::*;
 use row::Row;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -198,6 +199,13 @@ impl<'a> Study<'a> {
                 networks.extend(levels.iter().map(|&m| (grouping, reader, m)));
             }
         }
+        let seconds = networks.iter().map(|&(grouping, _, m)| {
+            let (s, h) = (a.smoothness.clone(), a.bound.clone());
+            let resolution = Resolution::new(target.d(), s, h, m)?;
+            Ok(row::seconds(a, &resolution, grouping.exponent(m)))
+        });
+        let seconds: Result<Vec<f64>, _> = seconds.collect();
+        expect_table(&seconds.map_err(as_usage)?, global, "--cells")?;
         let rows = on_threads(global, || {
             // The last ones take longest: one at a time, so that no thread is left with several.
             let networks = networks.par_iter().with_max_len(1);
@@ -309,7 +317,7 @@ impl<'a> Study<'a> {
         sheet
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(&self) -> Map<String, Value> {
         let a = self.arguments;
         let row = |row: &Row| {
             let tried = row.thresholds.tried.iter();
@@ -323,7 +331,7 @@ impl<'a> Study<'a> {
                 "f64": row.double.name(), "f32": row.single.name(), "tried": tried,
             })
         };
-        json!({
+        object!({
             "arch": a.arch, "d": self.d, "s": a.smoothness.to_string(),
             "H": a.bound.to_string(), "target": self.formula,
             "cells": a.cells, "input_bits": a.input_bits, "seed": a.seed,

@@ -4,7 +4,7 @@ use super::{
     AnyTarget, Built, Construction, ConstructionArguments, PointArgument, as_usage, short,
     transformer,
 };
-use crate::data::count;
+use crate::data::{between, count};
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
@@ -51,10 +51,9 @@ impl FromStr for ArithmeticName {
             "exact" => Ok(Self::Exact),
             "f64" => Ok(Self::F64),
             "f32" => Ok(Self::F32),
-            bits => match bits.parse() {
-                Ok(bits) if (2..=1_000_000).contains(&bits) => Ok(Self::Bits(bits)),
-                _ => Err("it must be exact, f64, f32 or a number of bits from 2 to 1000000".into()),
-            },
+            bits => between(bits, 2, 1_000_000).map(Self::Bits).map_err(|_| {
+                "it must be exact, f64, f32 or a number of bits from 2 to 1000000".into()
+            }),
         }
     }
 }
@@ -167,7 +166,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         ] {
             object.insert(key.into(), value);
         }
-        output::print_json(&Value::Object(object))?;
+        output::print_json(&object)?;
         return Ok(Exit::Done);
     }
     output::print(&text(a, &construction, &rows, bound, iterations))?;

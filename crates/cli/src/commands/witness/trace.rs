@@ -3,6 +3,7 @@
 use super::{Built, ConstructionArguments, PointArgument, as_usage, short, transformer};
 use crate::data::count;
 use crate::exit::{Exit, usage};
+use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
 use clap::ValueEnum;
@@ -81,7 +82,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         };
         if global.json {
             let phases: Vec<&str> = program.lines().collect();
-            output::print_json(&json!({ "phases": phases }))?;
+            output::print_json(&object!({ "phases": phases }))?;
         } else {
             output::print(&program)?;
         }
@@ -161,7 +162,7 @@ pub(super) fn print(
 ) -> Result<Exit> {
     if global.json {
         let lines: Vec<Value> = lines.iter().map(|line| line.to_json(names)).collect();
-        output::print_json(&json!({
+        output::print_json(&object!({
             "x": x.text(), "lines": lines, "T": ending.t, "S": ending.finishing,
             "value": ending.value.to_string(), "f0": ending.f0.to_string(), "error": ending.error(),
         }))?;

@@ -75,7 +75,7 @@ pub(super) fn build(
         ] {
             object.insert(key.into(), value);
         }
-        output::print_json(&Value::Object(object))?;
+        output::print_json(&object)?;
         return Ok(Exit::Done);
     }
     output::print(&format!(
@@ -179,7 +179,7 @@ pub(super) fn run(
         object.insert("T".into(), json!(t));
         object.insert("bound".into(), json!(bound));
         object.insert("points".into(), rows.iter().map(of).collect());
-        output::print_json(&Value::Object(object))?;
+        output::print_json(&object)?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new([

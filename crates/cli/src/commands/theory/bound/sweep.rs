@@ -15,7 +15,7 @@ use loopfit_numerics::log_number::LogNumber;
 use loopfit_report::{Align, Table, number};
 use loopfit_theory::bound::{self, Form, Iterations, Terms};
 use loopfit_theory::{Constant, GrowingBudget, LoopShape, Problem, Start, Thresholds, schedule};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -100,12 +100,12 @@ impl SweepArguments {
     }
 }
 
-/// The axis of a table.
 /// Parses a number of rows.
 fn points(text: &str) -> Result<u16, String> {
     between(text, 2, 1000).map(|points| points as u16)
 }
 
+/// The axis of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Over {
     /// The sample size.
@@ -311,7 +311,7 @@ impl<'a> Sweep<'a> {
         })
     }
 
-    fn to_json(&self, a: &Arguments, smallest: Option<u64>) -> Value {
+    fn to_json(&self, a: &Arguments, smallest: Option<u64>) -> Map<String, Value> {
         let rows = self.rows.iter().map(|row| {
             let mut object = terms_json(&row.terms);
             object.insert(self.over.symbol().into(), json!(row.x));
@@ -324,8 +324,7 @@ impl<'a> Sweep<'a> {
             insert_log(&mut object, "ratio", row.terms.total / row.floor);
             insert_log(&mut object, "minimax", row.minimax);
             object.insert("admissible".into(), json!(row.admissible));
-            let applies = bound::applies(self.problem, self.form, row.shape, row.terms.t);
-            object.insert("applies".into(), json!(applies));
+            object.insert("applies".into(), json!(self.applies(row)));
             if self.over == Over::N {
                 insert_log(&mut object, "total_at_fixed_T", row.fixed.total);
                 insert_log(&mut object, "total_at_T_n", row.schedule.total);
@@ -345,7 +344,16 @@ impl<'a> Sweep<'a> {
         }
         let constants = constants_json(self.problem.constants(), &a.sweep.used());
         object.insert("constants".into(), constants);
-        Value::Object(object)
+        object
+    }
+
+    /// Whether the form says anything at the iterations of a row.
+    fn applies(&self, row: &Row) -> bool {
+        bound::applies(self.problem, self.form, row.shape, row.terms.t)
+    }
+
+    fn best_is_restricted(&self, row: &Row) -> bool {
+        bound::best_is_restricted(self.problem, self.form, row.shape, row.best.t)
     }
 
     fn form_name(&self) -> &'static str {
@@ -413,21 +421,34 @@ impl<'a> Sweep<'a> {
                 terms.total,
             ];
             cells.extend(parts.map(log_digits));
-            if !bound::applies(self.problem, self.form, row.shape, terms.t) {
+            if !self.applies(row) {
                 let last = cells.len() - 1;
                 cells[last] = format!("({})", cells[last]);
             }
             if self.over != Over::T {
-                cells.extend([iterations(row.best.t), log_digits(row.best.total)]);
+                let star = if self.best_is_restricted(row) {
+                    "*"
+                } else {
+                    ""
+                };
+                let best = iterations(row.best.t) + star;
+                cells.extend([best, log_digits(row.best.total)]);
             }
             cells.extend([row.floor, terms.total / row.floor].map(log_digits));
             table.push(cells);
         }
         sheet.table("", &table);
-        if self.rows.iter().any(|row| row.best.t.is_infinite()) {
-            sheet.note("Where there is no best T, the bound falls towards the number beside it as T grows, since the estimation term is cut off at one, and says nothing yet.");
+        let best = || self.rows.iter().filter(|_| self.over != Over::T);
+        if best().any(|row| row.best.t.is_infinite()) {
+            sheet.note(match self.form {
+                Form::General => "Where there is no best T, the bound falls towards the number beside it as T grows, since the estimation term is cut off at one, and says nothing yet.",
+                Form::BudgetIteration => "Where there is no best T, none that could be satisfies the initialisation condition, which (15) asks for.",
+            });
         }
-        if self.form == Form::BudgetIteration {
+        if best().any(|row| self.best_is_restricted(row)) {
+            sheet.note("A best T with a star is held up by the initialisation condition T >= C_init log^h_0(erT), which (15) asks for and T - 1 does not satisfy.");
+        }
+        if self.rows.iter().any(|row| !self.applies(row)) {
             sheet.note("Totals in brackets are at iterations that do not satisfy the initialisation condition, which (15) asks for.");
         }
         if self.rows.iter().any(|row| !row.admissible) {

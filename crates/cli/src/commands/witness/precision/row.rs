@@ -1,8 +1,8 @@
 //! One network of the study: built, tried, and what was found.
 
-use super::{Arguments, Grouping};
-use loopfit_witness::ffn::Witness;
+use super::{Arguments, Grouping, exact_seconds};
 use loopfit_witness::ffn::precision::{Demand, Trial};
+use loopfit_witness::ffn::{Witness, finishing_time};
 use loopfit_witness::precision::{Sample, Thresholds, Verdict};
 use loopfit_witness::transformer::trial::Run;
 use loopfit_witness::transformer::{self, Setting};
@@ -52,6 +52,22 @@ impl Asked {
             Self::Transformer(bits) => json!(bits),
         }
     }
+}
+
+/// Runs in floats until the bits are found, in exact runs; measured up to m = 7 with one group and m = 12 with all.
+const RUNS: f64 = 100.0;
+/// Seconds of a Transformer's runs for each iteration that the FFN takes; measured at m = 1 and 2.
+const TRANSFORMER_SECONDS: f64 = 0.5;
+
+/// How long a row takes on one thread, about.
+pub(super) fn seconds(a: &Arguments, resolution: &Resolution, u: usize) -> f64 {
+    let every = (resolution.cells_per_axis() as f64).powi(resolution.d as i32);
+    let inputs = every.min(a.cells as f64);
+    inputs
+        * match a.arch.as_str() {
+            "transformer" => TRANSFORMER_SECONDS * finishing_time(resolution, u) as f64,
+            _ => RUNS * exact_seconds(resolution, u),
+        }
 }
 
 impl Row {

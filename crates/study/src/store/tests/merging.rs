@@ -1,0 +1,118 @@
+//! Shards and merging.
+
+use super::*;
+
+fn shard(index: usize) -> Shard {
+    Shard { index, count: 3 }
+}
+
+/// Whatever the order of the shards, and with tasks that two of them have: the same bytes.
+#[test]
+fn merging_is_independent_of_the_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    drop(filled(&path.join("s"), shard(1), &[3, 1]));
+    drop(filled(&path.join("s"), shard(2), &[2, 3]));
+    drop(filled(&path.join("s"), shard(3), &[5]));
+    let files = stores_in(&path.join("s"));
+    let merged = |name: &str, order: &[usize]| {
+        let stores: Vec<PathBuf> = order.iter().map(|i| files[*i].clone()).collect();
+        std::fs::read(merge(&stores, &path.join(name)).unwrap()).unwrap()
+    };
+    let first = merged("a", &[0, 1, 2]);
+    for (name, order) in [("b", [2, 1, 0]), ("c", [1, 2, 0])] {
+        assert!(first == merged(name, &order), "order {order:?}");
+    }
+    // A directory stands for all its shards.
+    let whole = merge(&[path.join("s")], &path.join("d")).unwrap();
+    assert!(first == std::fs::read(whole).unwrap());
+    assert!(
+        merge(&[path.join("s")], &path.join("d"))
+            .unwrap_err()
+            .to_string()
+            .contains("exists")
+    );
+    // The content is that of one store that has it all.
+    let all = filled(&path.join("all"), Shard::WHOLE, &[1, 2, 3, 5]);
+    let text = |store: &Store| {
+        let mut out = Vec::new();
+        export(store, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let merged = Store::open(&path.join("a")).unwrap();
+    assert_eq!(text(&merged), text(&all));
+    assert!(!text(&all).contains("seconds"));
+}
+
+#[test]
+fn mixed_protocols_and_contradictions_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    drop(filled(&path.join("a"), Shard::WHOLE, &[1]));
+    let other = Store::create(&path.join("b"), Shard::WHOLE).unwrap();
+    let mut quick = named();
+    quick.study = quick.study.quick();
+    other.begin(&quick).unwrap();
+    drop(other);
+    let mixed = merge(&[path.join("a"), path.join("b")], &path.join("m")).unwrap_err();
+    assert!(mixed.to_string().contains("different protocols"), "{mixed}");
+    drop(filled(&path.join("c"), Shard::WHOLE, &[1]));
+    let c = Connection::open(path.join("c/study.sqlite")).unwrap();
+    tamper(&c, "UPDATE fit SET updates = 6");
+    seal(&c);
+    drop(c);
+    let contradiction = merge(&[path.join("a"), path.join("c")], &path.join("m")).unwrap_err();
+    assert!(
+        contradiction.to_string().contains("other content"),
+        "{contradiction}"
+    );
+    let left = std::fs::read_dir(path.join("m")).unwrap().flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["study.lock"]);
+}
+
+#[test]
+fn shares_are_disjoint_and_complete() {
+    for n in 1..5 {
+        for task in 0..20 {
+            let owners = (1..=n).filter(|i| {
+                Shard {
+                    index: *i,
+                    count: n,
+                }
+                .has(task)
+            });
+            assert_eq!(owners.count(), 1);
+        }
+    }
+    for wrong in ["0/3", "4/3", "1", "a/b", "1/0", "-1/3"] {
+        assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
+    }
+    assert_eq!("2/3".parse(), Ok(Shard { index: 2, count: 3 }));
+}
+
+#[test]
+fn one_process_merges_into_a_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    drop(filled(&place("a"), Shard::WHOLE, &[1]));
+    let busy = filled(&place("out"), Shard::WHOLE, &[]);
+    let error = merge(&[place("a")], &place("out")).unwrap_err();
+    assert!(matches!(error, StudyError::Busy { .. }), "{error}");
+    drop(busy);
+    let error = merge(&[place("a")], &place("out")).unwrap_err();
+    assert!(matches!(error, StudyError::Exists { .. }), "{error}");
+    // Four at once: one store, whole.
+    let results: Vec<bool> = std::thread::scope(|scope| {
+        let merging = || scope.spawn(|| merge(&[place("a")], &place("new")).is_ok());
+        let four: Vec<_> = (0..4).map(|_| merging()).collect();
+        four.into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    assert_eq!(results.iter().filter(|ok| **ok).count(), 1);
+    assert_eq!(
+        Store::open(&place("new")).unwrap().studies().unwrap().len(),
+        1
+    );
+}
