@@ -155,10 +155,10 @@ impl Table {
             verbatim: Vec::new(),
             notes: Vec::new(),
         };
-        let columns = names.iter().enumerate();
-        columns.fold(Ok(empty), |table, (k, name)| {
+        let mut columns = names.iter().enumerate();
+        columns.try_fold(empty, |table, (k, name)| {
             let column: Vec<T> = values.iter().skip(k).step_by(width).copied().collect();
-            table?.with_column(name.as_ref(), &column)
+            table.with_column(name.as_ref(), &column)
         })
     }
 

@@ -14,7 +14,7 @@ pub enum Error {
     Table(#[from] TableError),
     /// A fit that cannot run.
     #[error(transparent)]
-    Search(#[from] SearchError),
+    Search(SearchError),
     /// A file that is not a model.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -60,4 +60,13 @@ pub enum Error {
     /// Cancelled before anything was finished.
     #[error("cancelled before the first model was there")]
     Cancelled,
+}
+
+impl From<SearchError> for Error {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Interrupted => Self::Cancelled,
+            other => Self::Search(other),
+        }
+    }
 }

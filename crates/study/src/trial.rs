@@ -7,7 +7,7 @@ use crate::protocol::{Case, Named, Study};
 use crate::store::{Choice, Frozen, Store};
 use loopfit_data::catalog::DataSet;
 use loopfit_data::preprocess::Target;
-use loopfit_data::{ReadOptions, Table, TaskKind};
+use loopfit_data::{Table, TaskKind};
 use loopfit_engine::{FittedModel, Provenance};
 use loopfit_model::growth::Normalisation;
 use loopfit_model::{ArchitectureChoice, Budget, Parameters};
@@ -134,8 +134,7 @@ impl Sources {
                 options.notes = loaded.notes;
                 loaded.table
             }
-            None => Table::read_with(&self.folder.join(&case.data), &ReadOptions::default())
-                .map_err(|e| wrong(e.to_string()))?,
+            None => Table::read(self.folder.join(&case.data)).map_err(|e| wrong(e.to_string()))?,
         };
         if let Some(task) = &case.task {
             options.task = Some(task_kind(task).map_err(wrong)?);
