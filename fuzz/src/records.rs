@@ -37,7 +37,7 @@ pub(crate) fn write(store: &Path) -> rusqlite::Result<Vec<u8>> {
     Ok(text.into_bytes())
 }
 
-/// Puts the records of a text in the place of those of a store. A line that is no record is left out.
+/// Puts the records of a text in the place of those of a store. A line that is not a record is left out.
 pub(crate) fn replace(store: &Path, text: &[u8]) -> rusqlite::Result<()> {
     let mut c = Connection::open(store)?;
     let triggers: Vec<(String, String)> = c

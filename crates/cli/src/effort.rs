@@ -109,7 +109,7 @@ impl FromStr for Effort {
 
 /// Seconds, minutes or hours: 60s, 2m, 1.5h; a bare number is seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no time: write 60s, 2m or 1.5h");
+    let wrong = || format!("`{text}` is not a time: write 60s, 2m or 1.5h");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "" | "s" => 1.0,
@@ -120,7 +120,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let number: f64 = digits.trim().parse().map_err(|_| wrong())?;
     let seconds = number * unit;
     if !(0.1..=1e7).contains(&seconds) {
-        return Err(format!("`{text}` is no useful time: use 0.1s to 2000h"));
+        return Err(format!("`{text}` is not a useful time: use 0.1s to 2000h"));
     }
     Ok(Duration::from_secs_f64(seconds))
 }

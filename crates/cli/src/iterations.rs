@@ -10,7 +10,7 @@ use std::path::Path;
 /// How many iterations a model makes.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct IterationsArgument {
-    /// Stop after so many iterations instead of the model's T; a Loop may also go on beyond it.
+    /// Run this many iterations instead of the model's T; a Loop may also run more than T.
     #[arg(long, value_name = "t", value_parser = iterations)]
     iterations: Option<usize>,
 }

@@ -30,7 +30,7 @@ use std::path::PathBuf;
 /// where that is built in, a simulation (sim:bumps, sim:recurrence, sim:friedman1,
 /// sim:four-modes, sim:double-well, sim:packing:dim=d,smoothness=s,bound=H,delta=D; see
 /// `loopfit theory packing`) or a real data set of the paper (data:airfoil, ...; see
-/// `loopfit data list`). Results go to standard output, talk to standard error.
+/// `loopfit data list`). Results go to standard output, messages to standard error.
 #[derive(Parser)]
 #[command(name = "loopfit", version, arg_required_else_help = true)]
 #[command(

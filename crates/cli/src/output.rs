@@ -1,4 +1,4 @@
-//! Data to standard output, talk to standard error, files whole or not at all.
+//! Data to standard output, messages to standard error, files whole or not at all.
 #![allow(clippy::print_stderr)]
 
 use crate::{Global, interrupt, progress};
@@ -66,7 +66,7 @@ pub(crate) fn check_writable(path: &Path, read: &[&Path]) -> Result<()> {
     );
     anyhow::ensure!(
         !path.exists() || path.is_file(),
-        "cannot write {name}: it is no ordinary file; name another"
+        "cannot write {name}: it is not an ordinary file; name another"
     );
     let same = |other: &&&Path| {
         path.canonicalize()

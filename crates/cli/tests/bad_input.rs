@@ -12,7 +12,7 @@ const CASES: &[Case] = &[
     ("no command that exists", "frobnicate", 2, &["unrecognized subcommand"]),
     ("no budget", "fit good.csv --target y", 2, &["--budget"]),
     ("budget of zero", "fit good.csv --target y --budget 0", 2, &["at least 1"]),
-    ("budget that is no number", "budget --dim 2 --budget many", 2, &["whole number"]),
+    ("budget that is not a number", "budget --dim 2 --budget many", 2, &["whole number"]),
     ("unknown simulation", "compare sim:dumps --budget 64", 2, &["dumps", "bumps"]),
     ("shape without T", "compare sim:bumps --budget 128 --shape loop=4,11", 2, &["loop=4,11,16"]),
     ("unknown shell", "completions tcl", 2, &["tcl"]),

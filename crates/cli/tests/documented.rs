@@ -7,7 +7,7 @@ use common::Place;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Left out by a rule: what needs the network or the paper's data sets, and what is no command of `loopfit`.
+/// Left out by a rule: what needs the network or the paper's data sets, and what is not a command of `loopfit`.
 const LEFT_OUT: [&str; 4] = ["loopfit data fetch", "--data-dir", "data:", "cargo "];
 
 /// What makes a command small without making it another one. The paper's studies stand for all of them by their smallest.

@@ -1,4 +1,4 @@
-//! Files that are read and written: limits, links, permissions, full disks, what is no file.
+//! Files that are read and written: limits, links, permissions, full disks, what is not a file.
 #![cfg(unix)]
 
 mod common;

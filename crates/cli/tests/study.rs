@@ -105,7 +105,7 @@ fn signals_finish_the_transaction() {
                 Some(0) => false,
                 found => {
                     assert_eq!(found, Some(code), "{signal}: {said}");
-                    assert!(said.contains("the same command goes on"), "{said}");
+                    assert!(said.contains("run the same command to resume"), "{said}");
                     true
                 }
             }

@@ -158,7 +158,7 @@ fn wrong_requests_are_explained() {
             2,
             "no simulation `nothing`",
         ),
-        ("gaussian sim:bumps sim:bumps@x", 2, "`x` is no seed"),
+        ("gaussian sim:bumps sim:bumps@x", 2, "`x` is not a seed"),
         ("gaussian sim:bumps data:airfoil", 2, "behind a data set"),
         ("gaussian sim:bumps none.safetensors", 3, "none.safetensors"),
         (
@@ -197,7 +197,7 @@ fn wrong_requests_are_explained() {
         (
             "bernoulli sim:bumps sim:bumps --bound NaN",
             2,
-            "H = NaN is no bound",
+            "H = NaN is not a bound",
         ),
         (
             "bernoulli sim:friedman1 sim:friedman1 --method quadrature",

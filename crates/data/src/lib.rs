@@ -1,6 +1,6 @@
 //! Where samples come from: simulations, tables, splits and preprocessing.
 //!
-//! The way of the data, one file for each step:
+//! Data flow, one file for each step:
 //!
 //! ```text
 //! file -> table -> roles -> task -> split -> preprocess -> samples

@@ -176,7 +176,7 @@ pub struct Features {
     pub x: Vec<f32>,
     /// Missing cells, replaced as [`Input`] says.
     pub missing: usize,
-    /// Texts that are no category of the training rows.
+    /// Texts that are not a category of the training rows.
     pub unknown: usize,
     /// Positions of rows with a coordinate of a density outside its interval, moved to the
     /// border; the density there is zero.
@@ -485,7 +485,7 @@ impl Features {
             (self.missing, "missing cells, replaced"),
             (
                 self.unknown,
-                "texts that are no category of the training rows",
+                "texts that are not a category of the training rows",
             ),
             (
                 self.outside.len(),
@@ -503,7 +503,7 @@ fn find<'t>(table: &'t Table, name: &str) -> Result<&'t Column, PreprocessError>
     column.ok_or_else(|| RolesError::no_column(table, name, &[]).into())
 }
 
-/// A column of numbers is no column of texts, unless categories look like numbers.
+/// A column of numbers is not a column of texts, unless categories look like numbers.
 fn check_texts(name: &str, categories: &Levels, column: &Column) -> Result<(), PreprocessError> {
     let holds_numbers = matches!(column, Column::Numeric(v) if v.iter().any(|v| !v.is_nan()));
     let number = |text: &String| text.parse::<f64>().is_ok();

@@ -30,7 +30,7 @@ pub enum SamplesError {
         n: usize,
     },
     /// The inputs are not whole rows.
-    #[error("{len} inputs are no whole number of rows of {d} inputs")]
+    #[error("{len} inputs are not a whole number of rows of {d} inputs")]
     RaggedInputs {
         /// Length of the input vector.
         len: usize,

@@ -38,7 +38,7 @@ pub enum Simulation {
 /// Why a text names no simulation.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum SimulationError {
-    /// A name that is no simulation's.
+    /// A name that is not a simulation's.
     #[error(
         "there is no simulation `{name}`; the known ones are {} and packing:dim=d,smoothness=s,bound=H,delta=D",
         Simulation::ALL.map(Simulation::name).join(", ")

@@ -52,7 +52,7 @@ pub struct Categorical {
     pub codes: Vec<u32>,
     /// The distinct texts in the order of their first cell.
     pub categories: Vec<String>,
-    /// The first cell that is no number and where it stands, for messages.
+    /// The first cell that is not a number and where it stands, for messages.
     pub first_text: String,
 }
 

@@ -51,7 +51,7 @@ pub struct Decision {
 /// Why there is no task.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TaskError {
-    /// The target is no column.
+    /// The target is not a column.
     #[error(transparent)]
     Roles(#[from] RolesError),
     /// Neither a target nor a density.
@@ -101,7 +101,7 @@ pub enum TaskError {
         /// What to look at, as part of the sentence.
         hint: String,
     },
-    /// A name that is no task's.
+    /// A name that is not a task's.
     #[error(
         "there is no task `{name}`; the known ones are regression, binary, multiclass, density"
     )]

@@ -39,12 +39,12 @@ pub enum ApplyError {
         /// Row, from one.
         row: usize,
     },
-    /// A score that is no number.
+    /// A score that is not a number.
     #[error(
         "these rows have no finite {0}: a target is too far from those of the training rows, or no row lies where the model is defined"
     )]
     NoScore(&'static str),
-    /// An index that is no function of numbers.
+    /// An index that is not a function of numbers.
     #[error(
         "the input `{column}` is a category and not a number: only models whose inputs are all numbers are functions on the unit cube"
     )]
@@ -56,7 +56,7 @@ pub enum ApplyError {
     #[error(
         "log Z of this density {}, so that its log densities say nothing: fit it with a smaller --bound or fewer columns",
         match .0.is_nan() {
-            true => "is no number".to_string(),
+            true => "is not a number".to_string(),
             false => format!("is known up to an error of about {:.1} only", .0),
         }
     )]
@@ -69,7 +69,7 @@ pub enum ApplyError {
         "only density models can be sampled, and this model is for {0}; fit one with --task density"
     )]
     NotADensity(&'static str),
-    /// Intervals around what is no response.
+    /// Intervals around what is not a response.
     #[error("intervals are for the responses of a regression, and this model is for {0}")]
     NoResponses(&'static str),
     /// Intervals of a model without residuals.

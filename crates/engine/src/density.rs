@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(facts(2).notes().len(), 1);
     }
 
-    /// Coefficients so large that the state is infinite and the index is no number.
+    /// Coefficients so large that the state is infinite and the index is not a number.
     #[test]
     fn a_normaliser_that_is_no_number_is_refused() {
         let energy = Energy::training(1).unwrap();
@@ -245,7 +245,7 @@ mod tests {
     fn a_normaliser_that_is_no_number_is_told() {
         let told = ApplyError::Normaliser(f64::NAN).to_string();
         assert!(
-            told.contains("log Z of this density is no number,"),
+            told.contains("log Z of this density is not a number,"),
             "{told}"
         );
         let told = ApplyError::Normaliser(3.0).to_string();

@@ -7,12 +7,12 @@ use crate::information::{Blend, Information, Probe};
 use crate::loss::Loss;
 use crate::program::Program;
 use crate::spec::{MAX_SCORING_COEFFICIENTS, SpecError};
-use faer::linalg::solvers::Solve;
-use faer::{Col, Mat, Side};
 use loopfit_data::Samples;
 use loopfit_likelihood::Likelihood;
 use loopfit_model::{Bounds, Parameters};
+use loopfit_numerics::cholesky::Cholesky;
 use loopfit_numerics::lanes::{Lane, Level};
+use loopfit_numerics::sum::sum;
 use serde::Serialize;
 
 /// Samples that pass through the kernels at once.
@@ -97,7 +97,9 @@ pub fn tolerance(
 /// Gradient and information of all training samples, in packed order.
 struct Curvature {
     gradient: Vec<f64>,
-    information: Mat<f64>,
+    /// Row-major; what is left of the diagonal is not used.
+    information: Vec<f64>,
+    level: Level,
 }
 
 impl Curvature {
@@ -154,22 +156,29 @@ impl Curvature {
         }
         Self {
             gradient: total,
-            information: Mat::from_fn(p, p, |i, j| upper[i.min(j) * p + i.max(j)]),
+            information: upper,
+            level,
         }
     }
 
     /// The damped step and the decrease that the quadratic model predicts for it.
     fn step(&self, damping: f64) -> Option<(Vec<f64>, f64)> {
         let p = self.gradient.len();
-        let mut damped = self.information.clone();
-        for i in 0..p {
-            damped[(i, i)] += damping;
+        let mut cholesky = Cholesky::new(p, self.level);
+        if !cholesky.factor(&self.information, damping) {
+            return None;
         }
-        let g = Col::from_fn(p, |i| self.gradient[i]);
-        let v = damped.llt(Side::Lower).ok()?.solve(&g);
-        let fv = &self.information * &v;
-        let predicted = g.transpose() * &v - 0.5 * (v.transpose() * &fv);
-        Some(((0..p).map(|i| v[i]).collect(), predicted))
+        let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+        let mut v = self.gradient.clone();
+        cholesky.solve(&mut v);
+        // v^T F v, each product of two coefficients once.
+        let products = (0..p).map(|i| {
+            let row = &self.information[i * p..][..p];
+            v[i] * (row[i] * v[i] + 2.0 * dot(&row[i + 1..], &v[i + 1..]))
+        });
+        let products: Vec<f64> = products.collect();
+        let predicted = dot(&self.gradient, &v) - 0.5 * sum(&products);
+        Some((v, predicted))
     }
 }
 

@@ -355,7 +355,7 @@ fn predictions_that_are_held_back_are_counted() {
     assert_eq!(score.notes, notes);
 }
 
-/// No score is better than one that is no number.
+/// No score is better than one that is not a number.
 #[test]
 fn scores_are_numbers() {
     let regression = model(Task::Regression);

@@ -25,7 +25,7 @@ pub enum Error {
     /// A code that is empty or too long.
     #[error("a code of {0} places cannot be built: there must be 1 to {MAX_LENGTH}")]
     CodeLength(usize),
-    /// A number that is no message of a code.
+    /// A number that is not a message of a code.
     #[error(
         "there is no member {index}: the packing has 2^{bits} members, counted from 0, of which those below 2^64 can be named"
     )]

@@ -216,7 +216,7 @@ fn moves(x: &[f64], y: &[f64]) -> impl Iterator<Item = (Vec<f64>, Vec<f64>)> {
         .filter(|(x, y)| x.iter().chain(y).all(|v| *v > 0.0 && *v < 1.0))
 }
 
-/// The size of a number that may be off by an error; infinite if it is no finite number.
+/// The size of a number that may be off by an error; infinite if it is not a finite number.
 fn excess(value: f64, error: f64) -> f64 {
     if !value.is_finite() {
         return f64::INFINITY;

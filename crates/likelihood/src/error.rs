@@ -20,7 +20,7 @@ pub enum Error {
     #[error("a multiclass likelihood needs 2 to {MAX_CLASSES} classes, not {0}")]
     Classes(usize),
     /// An order of `rho_gamma` outside (0, 1].
-    #[error("gamma = {0} is no order of rho: give a number above 0 and at most 1")]
+    #[error("gamma = {0} is not an order of rho: give a number above 0 and at most 1")]
     Gamma(f64),
     /// A density on a space without coordinates.
     #[error("an energy model needs at least one coordinate: give d = 1 or more")]
@@ -40,7 +40,7 @@ pub enum Error {
     #[error("the target {0} is neither 0 nor 1: encode the two classes as 0 and 1")]
     TargetNotBinary(f64),
     /// A class number that does not exist.
-    #[error("the target {value} is no class: encode the {classes} classes as 0, 1, ..., {}", classes - 1)]
+    #[error("the target {value} is not a class: encode the {classes} classes as 0, 1, ..., {}", classes - 1)]
     TargetNotClass {
         /// What was given.
         value: f64,

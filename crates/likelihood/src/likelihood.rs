@@ -317,7 +317,7 @@ mod tests {
         );
         assert_eq!(
             message(multiclass, &[3.0]),
-            "row 1: the target 3 is no class: encode the 3 classes as 0, 1, ..., 2"
+            "row 1: the target 3 is not a class: encode the 3 classes as 0, 1, ..., 2"
         );
         assert_eq!(energy.check_targets(&[0.0]), Err(Error::NoTarget));
         assert_eq!(energy.nll(0.0, &[0.0]), Err(Error::NoTarget));

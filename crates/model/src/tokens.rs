@@ -126,7 +126,7 @@ pub enum ArchitectureChoice {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
     /// No architecture has this name.
-    #[error("`{0}` is no architecture: write ffn or transformer")]
+    #[error("`{0}` is not an architecture: write ffn or transformer")]
     Unknown(String),
     /// An FFN has no tokens.
     #[error("tokens are for the Transformer: choose it as the architecture or leave them out")]
@@ -247,7 +247,7 @@ mod tests {
             let json = serde_json::to_string(&tokens).unwrap();
             prop_assert_eq!(serde_json::from_str::<Tokens>(&json).unwrap(), tokens.clone());
             prop_assert_eq!(tokens.partition(d).unwrap(), sets);
-            // One input more or fewer, and it is no partition.
+            // One input more or fewer, and it is not a partition.
             prop_assert!(tokens.partition(d + 1).is_err() && tokens.partition(d - 1).is_err());
         }
 

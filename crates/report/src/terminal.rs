@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
+use unicode_width::UnicodeWidthStr;
 
 use crate::figure::wrap;
 use crate::{Align, Block, Comparison, Document, Table, escape};
@@ -10,58 +10,59 @@ use crate::{Align, Block, Comparison, Document, Table, escape};
 /// How wide texts are set.
 const COLUMNS: usize = 80;
 
-const RULE: LineStyle = LineStyle::none().fill('─').junction('─');
-const STYLE: TableStyle = TableStyle::new()
-    .top_border(RULE)
-    .header_separator(RULE)
-    .bottom_border(RULE);
+/// Escape codes around what is emphasised.
+const BOLD: &str = "\u{1b}[1m";
+const PLAIN: &str = "\u{1b}[0m";
+/// Between two columns.
+const GAP: usize = 2;
 
 impl Table {
     /// Lines for a terminal. With `color` the header and the best rows are
     /// emphasised by escape codes, without it the text is plain.
     pub fn to_terminal(&self, color: bool) -> String {
-        let mut table = comfy_table::Table::new();
-        table
-            .load_style(STYLE)
-            .set_content_arrangement(ContentArrangement::Disabled);
-        if color {
-            table.enforce_styling();
-        } else {
-            table.force_no_tty();
-        }
-        let cell = |text: &str, align: Align, bold: bool| {
-            let cell = Cell::new(escape::one_line(text)).set_alignment(match align {
-                Align::Left => CellAlignment::Left,
-                Align::Right => CellAlignment::Right,
-            });
-            if color && bold {
-                cell.add_attribute(Attribute::Bold)
-            } else {
-                cell
-            }
+        let header = self.columns.iter().map(|(name, _)| (name.as_str(), true));
+        let rows = self.rows.iter().map(|row| {
+            let cells = row.cells.iter().map(|c| (c.text.as_str(), c.best));
+            cells.collect::<Vec<_>>()
+        });
+        let lines: Vec<Vec<(String, bool)>> = [header.collect()]
+            .into_iter()
+            .chain(rows)
+            .map(|cells: Vec<(&str, bool)>| {
+                let cells = cells.into_iter();
+                cells
+                    .map(|(text, bold)| (escape::one_line(text), color && bold))
+                    .collect()
+            })
+            .collect();
+        let widest = |k: usize| {
+            let cells = lines.iter().map(|line| line[k].0.width());
+            cells.max().unwrap_or(0)
         };
-        table.set_header(
-            self.columns
-                .iter()
-                .map(|(name, align)| cell(name, *align, true)),
-        );
-        for row in &self.rows {
-            let cells = row.cells.iter().zip(&self.columns);
-            table.add_row(cells.map(|(c, (_, align))| cell(&c.text, *align, c.best)));
+        let widths: Vec<usize> = (0..self.columns.len()).map(widest).collect();
+        let whole = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+        let rule = format!("{}\n", "─".repeat(whole));
+        let mut text = rule.clone();
+        for (i, line) in lines.iter().enumerate() {
+            let mut set = String::new();
+            for (k, (cell, bold)) in line.iter().enumerate() {
+                let blank = " ".repeat(widths[k] - cell.width());
+                let cell = match bold {
+                    true => format!("{BOLD}{cell}{PLAIN}"),
+                    false => cell.clone(),
+                };
+                let gap = " ".repeat(if k == 0 { 0 } else { GAP });
+                let _ = match self.columns[k].1 {
+                    Align::Left => write!(set, "{gap}{cell}{blank}"),
+                    Align::Right => write!(set, "{gap}{blank}{cell}"),
+                };
+            }
+            let _ = writeln!(text, "{}", set.trim_end());
+            if i == 0 {
+                text += &rule;
+            }
         }
-        // Air between the columns only: the widest table must fit 80 characters.
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 1));
-        }
-        if let Some(last) = table.column_mut(self.columns.len().saturating_sub(1)) {
-            last.set_padding((0, 0));
-        }
-        let mut text = String::new();
-        for line in table.lines() {
-            text.push_str(line.trim_end());
-            text.push('\n');
-        }
-        text
+        text + &rule
     }
 }
 
@@ -113,11 +114,7 @@ impl Document {
 
 /// A title or a heading.
 fn emphasised(heading: &str, color: bool) -> String {
-    let (bold, plain) = if color {
-        ("\u{1b}[1m", "\u{1b}[0m")
-    } else {
-        ("", "")
-    };
+    let (bold, plain) = if color { (BOLD, PLAIN) } else { ("", "") };
     format!("{bold}{}{plain}\n", escape::one_line(heading))
 }
 

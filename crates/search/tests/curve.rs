@@ -108,7 +108,7 @@ fn noise_needs_none() {
     assert!(right >= 6, "{right}");
 }
 
-/// A ridge around the origin is no plane, and a cap of three numbers holds no more.
+/// A ridge around the origin is not a plane, and a cap of three numbers holds no more.
 #[test]
 fn caps_that_are_too_small_are_told_from_noise() {
     let ridge = prepared(|u, v, e| (8.0 * (u * u + v * v)).sin() + 0.1 * e);

@@ -72,7 +72,7 @@ pub enum Error {
     #[error(transparent)]
     Likelihood(#[from] loopfit_likelihood::Error),
     /// A bound of functions that is not a usable positive number.
-    #[error("H = {} is no bound of functions: give a number from {} to {}", plain(*.0), plain(*BOUNDS.start()), plain(*BOUNDS.end()))]
+    #[error("H = {} is not a bound of functions: give a number from {} to {}", plain(*.0), plain(*BOUNDS.start()), plain(*BOUNDS.end()))]
     Bound(f64),
     /// Functions that are larger than their bound.
     #[error(

@@ -1,4 +1,4 @@
-//! The widths and bounds from which on the constructions of Appendices D and E exist.
+//! The smallest widths and bounds at which the constructions of Appendices D and E exist.
 
 use crate::Error;
 use loopfit_holder::{Smoothness, TaylorWords};

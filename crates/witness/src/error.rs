@@ -5,14 +5,14 @@ use loopfit_numerics::text::count;
 /// Why something cannot be built or run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A text that is no rational number.
-    #[error("\"{0}\" is no rational number: write 3/4, -2, 0.125 or 1e-5")]
+    /// A text that is not a rational number.
+    #[error("\"{0}\" is not a rational number: write 3/4, -2, 0.125 or 1e-5")]
     Number(String),
     /// A program without phases.
     #[error("the program has no phase: it needs an absorbing halt at least")]
     EmptyProgram,
     /// A phase that breaks a rule of the language.
-    #[error("phase \"{phase}\" is no instruction: {problem}")]
+    #[error("phase \"{phase}\" is not an instruction: {problem}")]
     Program {
         /// The phase's name.
         phase: String,
@@ -140,7 +140,7 @@ pub enum Error {
         d: usize,
     },
     /// A derivative that is infinite or NaN.
-    #[error("the derivative {derivative} of the target at {point} is no number")]
+    #[error("the derivative {derivative} of the target at {point} is not a number")]
     NoNumber {
         /// The orders.
         derivative: String,
@@ -223,7 +223,7 @@ pub enum Error {
         least: usize,
     },
     /// A network that cannot be written as a model.
-    #[error("the network is no model: {0}")]
+    #[error("the network is not a model: {0}")]
     Shape(String),
     /// A golden file that cannot be understood.
     #[error("the golden file cannot be compared: {0}")]

@@ -1,7 +1,7 @@
 //! How many bits of mantissa a constructed network needs.
 //!
 //! The proofs compute with real numbers. Here a network runs in floats of `p` bits on inputs whose
-//! exact output is known, and the [`thresholds`] are the numbers of bits from which on it works.
+//! exact output is known, and the [`thresholds`] are the smallest numbers of bits that work.
 //! What runs is a closure from `p` to a [`Verdict`], so every architecture asks the same question;
 //! [`crate::ffn::precision`] is the FFN's answer.
 
@@ -64,7 +64,7 @@ pub struct Sample {
     /// In so many cells, one input in each; in every cell where there are not more.
     pub cells: usize,
     /// The bits of an input beyond those of its cell. Few, so that the input is a number of the
-    /// arithmetic and rounding it is no part of what is measured.
+    /// arithmetic and rounding it is not a part of what is measured.
     pub fraction_bits: usize,
     /// The seed.
     pub seed: u64,

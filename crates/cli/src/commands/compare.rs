@@ -94,7 +94,7 @@ impl FromStr for Shape {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{text}` is no shape: write single=q,r or loop=q,r,T or untied=q,r,T, such as loop=4,11,16"
+                "`{text}` is not a shape: write single=q,r or loop=q,r,T or untied=q,r,T, such as loop=4,11,16"
             )
         };
         let (method, numbers) = text.split_once('=').ok_or_else(wrong)?;
@@ -109,7 +109,9 @@ impl FromStr for Shape {
             _ => return Err(wrong()),
         };
         if q == 0 || r == 0 || tying.iterations() == 0 {
-            return Err(format!("`{text}` is no shape: q, r and T are at least 1"));
+            return Err(format!(
+                "`{text}` is not a shape: q, r and T are at least 1"
+            ));
         }
         Ok(Self { q, r, tying })
     }

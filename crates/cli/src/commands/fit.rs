@@ -46,8 +46,7 @@ pub(crate) struct Arguments {
     estimate: EstimateArguments,
     #[command(flatten)]
     search: SearchArguments,
-    /// Search for so long instead (60s, 2m, 1h): as many updates as this machine makes in the
-    /// time, and whatever is best when it is over.
+    /// Limit the search to this wall time (60s, 2m, 1h), and take the best model found when it is over.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["effort", "updates"], value_parser = duration)]
     time: Option<Duration>,
     /// Bound M of a density's index, within which densities differ by a factor of at most e^(2M); 4 by default.

@@ -344,7 +344,7 @@ fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
             Err(StudyError::Interrupted) => {
                 let fits = fits(counts.counts().fits);
                 output::say(&format!(
-                    "interrupted with {fits} in {}; the same command goes on",
+                    "interrupted with {fits} in {}; run the same command to resume",
                     store.path().display()
                 ));
                 return Ok(Exit::Interrupted);

@@ -306,7 +306,7 @@ fn target(text: &str, dim: Option<usize>) -> Result<AnyTarget> {
             Ok(seed) => (name, seed),
             Err(_) => {
                 return Err(usage(format!(
-                    "`{seed}` is no seed: write e.g. sim:{name}@3"
+                    "`{seed}` is not a seed: write e.g. sim:{name}@3"
                 )));
             }
         },

@@ -36,7 +36,7 @@ pub enum CatalogError {
         /// What the system or the decoder says.
         cause: io::Error,
     },
-    /// A raw file that is no table.
+    /// A raw file that is not a table.
     #[error(transparent)]
     Table(#[from] TableError),
     /// A raw file that is no MATLAB matrix.

@@ -63,7 +63,7 @@ fn decimal_commas_are_recognised_and_said() {
         "{:?}",
         table.notes()
     );
-    // One number with a point, and the comma is no part of numbers; what becomes of the others is said.
+    // One number with a point, and the comma is not a part of numbers; what becomes of the others is said.
     let table = read("x;y\n0,5;1.5\n1,5;2.5\n").unwrap();
     assert_eq!(texts(&table, "x")[0].as_deref(), Some("0,5"));
     assert!(table.notes()[0].contains("`x` is read as texts, since `0,5`, line 2,"));

@@ -22,7 +22,7 @@ const ANCHORS: [[u8; 3]; 9] = [
 /// Entry 0 of a picture's palette is transparent: no value. The others are colours.
 const SHADES: u8 = u8::MAX;
 
-/// A position from 0 to 1 as an entry of the palette; nothing where it is no number.
+/// A position from 0 to 1 as an entry of the palette; nothing where it is not a number.
 pub(super) fn entry(position: f64) -> u8 {
     if position.is_nan() {
         return 0;

@@ -119,7 +119,7 @@ fn wrong_protocols_are_refused_in_one_sentence() {
         (("[search]", "[continuation]"), "line"),
         (
             ("budget = 64", "budget = 64\narchitecture = \"cnn\""),
-            "case `bumps`: `cnn` is no architecture: write ffn or transformer",
+            "case `bumps`: `cnn` is not an architecture: write ffn or transformer",
         ),
         (
             ("budget = 64", "budget = 64\ntokens = \"all\""),

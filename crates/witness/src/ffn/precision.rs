@@ -227,7 +227,7 @@ mod tests {
         ]
     }
 
-    /// As an independent program found: the paper's threshold 1/6 is no float, so that groups of
+    /// As an independent program found: the paper's threshold 1/6 is not a float, so that groups of
     /// several records are never exact in hardware and soon fail in f64, and always in f32.
     #[test]
     fn the_papers_reader_is_not_for_hardware() {

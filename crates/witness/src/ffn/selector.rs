@@ -1,7 +1,7 @@
 //! The spatial selector of Lemma D.5: it finds the group of the input and loads its code.
 //!
 //! Its phases have the value of the scale `C`, which warm-up doubles until it is `C_* = 2^L_m`, so
-//! it is no program of Lemma D.4 and its units are written down one by one.
+//! it is not a program of Lemma D.4 and its units are written down one by one.
 
 use crate::affine::Affine;
 use crate::block::{Block, Coordinate, Unit};

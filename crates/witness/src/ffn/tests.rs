@@ -270,7 +270,7 @@ fn models_say_what_they_round() {
         let code = &long.codes()[0];
         assert!(rounded.exact == *code || rounded.exact == -code.scaled(1));
     }
-    // The paper's threshold is no float at all.
+    // The paper's threshold is not a float at all.
     let paper = Witness::new(long.resolution().clone(), 2, Reader::Paper, &target(1)).unwrap();
     let rounded = paper
         .model(resources.q, resources.r + 200, 1)

@@ -122,7 +122,7 @@ fn describe_point(witness: &Witness, target: &Polynomial, point: &Point) -> Resu
     let clear = witness.resources().times.clear;
     let asked = point.g_at.keys().map(|text| {
         let iterations = text.parse::<usize>();
-        iterations.map_err(|_| Error::Golden(format!("\"{text}\" is no number of iterations")))
+        iterations.map_err(|_| Error::Golden(format!("\"{text}\" is not a number of iterations")))
     });
     let mut iterations = asked.collect::<Result<Vec<_>, _>>()?;
     iterations.push(clear);

@@ -36,7 +36,7 @@ proptest! {
     }
 }
 
-/// A lucky number below the threshold is no threshold if a failure is seen above it.
+/// A lucky number below the threshold is not a threshold if a failure is seen above it.
 #[test]
 fn luck_is_not_taken_for_a_threshold() {
     // 20 works by luck, and bisection between 16 and 32 would end at it: 24, 20, 18, 19.

@@ -85,7 +85,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let tolerance = a.tolerance.unwrap_or(1.0 / n);
     if !(tolerance >= 0.0 && tolerance.is_finite()) {
         return Err(usage(format!(
-            "--tolerance {} is no tolerance: give a number of at least 0",
+            "--tolerance {} is not a tolerance: give a number of at least 0",
             number::shortest(tolerance)
         )));
     }

@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
     /// Cells in which an input is tried, one in each.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = cells)]
     cells: usize,
-    /// Bits of an input beyond those of its cell; with few of them, rounding the input is no part of
+    /// Bits of an input beyond those of its cell; with few of them, rounding the input is not a part of
     /// what is measured.
     #[arg(long, value_name = "BITS", default_value_t = 3, value_parser = input_bits)]
     input_bits: usize,
@@ -303,16 +303,16 @@ impl<'a> Study<'a> {
         if self.is_transformer() {
             sheet.note(&format!(
                 "works: on its tokens, with softmax and layer normalisation, the output is within 2^-20 H of what more bits do not change; native: the same on native coordinates with one scale for each token. \
-                 The number is the smallest p from which on this holds at every p tried, the next {CONFIRMED} among them. asked for: the estimate from above with which runs begin."
+                 The number is the smallest p that works, as does every larger p tried, the next {CONFIRMED} among them. asked for: the estimate from above with which runs begin."
             ));
             return sheet;
         }
         sheet.note(&format!(
             "works: phases and output u are within half a step of quantisation, 2^-b, of the exact ones when the run ends, one iteration before and tau_m after; exact: they are the same. \
-             The number is the smallest p from which on this holds at every p tried, the next {CONFIRMED} among them; exact up to {BEYOND} bits more."
+             The number is the smallest p that works, as does every larger p tried, the next {CONFIRMED} among them; exact up to {BEYOND} bits more."
         ));
         sheet.note(
-            "asked for: the bits from the last digit of a code or the start of a timer to the gate above it, or L_m + d u + 4 for the selector if that is more. The dyadic reader needs no others; 1/6, the paper's threshold, is no float.",
+            "asked for: the bits from the last digit of a code or the start of a timer to the gate above it, or L_m + d u + 4 for the selector if that is more. The dyadic reader needs no others; 1/6, the paper's threshold, is not a float.",
         );
         sheet
     }

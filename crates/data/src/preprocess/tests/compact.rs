@@ -30,7 +30,7 @@ fn two_categories_are_one_input() {
         f.notes(),
         [
             "missing cells, replaced: 1",
-            "texts that are no category of the training rows: 1"
+            "texts that are not a category of the training rows: 1"
         ]
     );
     assert!(p.inputs_to_original(&f.x[..1]).is_empty());

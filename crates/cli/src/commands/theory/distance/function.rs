@@ -45,7 +45,7 @@ impl FromStr for FunctionName {
             None => (name, None),
             Some((name, seed)) => match seed.parse() {
                 Ok(seed) => (name, Some(seed)),
-                Err(_) => return Err(format!("`{seed}` is no seed: write e.g. sim:{name}@3")),
+                Err(_) => return Err(format!("`{seed}` is not a seed: write e.g. sim:{name}@3")),
             },
         };
         let simulation = name.parse().map_err(|e: SimulationError| e.to_string())?;
@@ -189,7 +189,7 @@ impl Function {
         (!suits).then(|| {
             let own = model.likelihood.name();
             format!(
-                "{} was fitted with the {own} likelihood and is no function of the {} one: use --likelihood {own}",
+                "{} was fitted with the {own} likelihood and is not a function of the {} one: use --likelihood {own}",
                 self.name,
                 likelihood.name()
             )
