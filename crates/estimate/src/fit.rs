@@ -24,8 +24,9 @@ const LOOK: usize = 5;
 const ROWS_OF_STARTS: usize = 16_384;
 /// Steps of going on with more rows or fewer coefficients.
 const LAST_STEPS: usize = 25;
-/// Attempts at the last fit.
+/// Attempts at the last fit, and at those that judge it.
 const ATTEMPTS: u64 = 6;
+const JUDGING_ATTEMPTS: u64 = 3;
 /// Part of the coefficients that become zero at a time.
 const PRUNED: f64 = 0.2;
 /// Steps after each time.
@@ -237,8 +238,8 @@ fn widened(theta: &[f64], narrow: &Network, network: &Network, stream: Stream) -
     wide
 }
 
-/// Fits a choice to all samples: several starts, the least surprising one, its penalty times the factor. A fit whose loss is clearly above that
-/// of held-out rows in cross-validation has ended in a poor optimum: it goes on from the folds' fits, then others are tried.
+/// Fits a choice to all samples: several starts, the least surprising one, its penalty times the factor. A fit whose loss is above
+/// what the folds' fits let expect has ended in a poor optimum; what goes on from the folds' fits competes, then others are tried.
 pub fn finish(
     samples: &Samples,
     likelihood: Likelihood,
@@ -252,10 +253,7 @@ pub fn finish(
     let all = rows.with_inputs(&choice.inputs);
     let network = &choice.network;
     let tape = Tape::new(network);
-    let mut best = Best {
-        expected: (choice.cross_validation() + choice.standard_error()) * all.n as f64,
-        found: None,
-    };
+    let mut best = Best::new(choice, &all);
     // An affine function has one optimum.
     let attempts = if tape.is_affine() { 1 } else { ATTEMPTS };
     for attempt in 0..attempts {
@@ -266,20 +264,8 @@ pub fn finish(
             fit = last(choice, &all, stream.nth(attempt), stop);
         }
         best.meet(&tape, &all, &choice.inputs, fit);
-        if stop() || best.is_good() {
-            break;
-        }
-        if attempt > 0 {
-            continue;
-        }
-        // What the folds found may be rare: go on from there.
-        for (fit, inputs) in choice.fits.iter().zip(&choice.fold_inputs) {
-            let all = rows.with_inputs(inputs);
-            let objective = Objective::new(&tape, &all);
-            let mut climb = Climb::new(&objective, fit.theta.clone(), fit.prior.clone());
-            climb.multiplier = choice.factor;
-            climb.run(LAST_STEPS, None, stop);
-            best.meet(&tape, &all, inputs, climb.into());
+        if attempt == 0 && !tape.is_affine() && !stop() {
+            best.meet_folds(&tape, &rows, choice, stop);
         }
         if stop() || best.is_good() {
             break;
@@ -294,6 +280,26 @@ pub fn finish(
     Parameters::new(network, rounded).ok()
 }
 
+/// As [`finish`] to some rows, from fresh starts alone and with fewer attempts: what held-out rows are to judge.
+pub(crate) fn tried(choice: &Choice, rows: &Rows, stream: Stream, stop: Stop<'_>) -> Fit {
+    let tape = Tape::new(&choice.network);
+    let mut best = Best::new(choice, rows);
+    let attempts = if tape.is_affine() {
+        1
+    } else {
+        JUDGING_ATTEMPTS
+    };
+    for attempt in 0..attempts {
+        let fit = last(choice, rows, stream.nth(attempt), stop);
+        best.meet(&tape, rows, &choice.inputs, fit);
+        if stop() || best.is_good() {
+            break;
+        }
+    }
+    let (_, _, fit) = best.found.expect("at least one attempt");
+    fit
+}
+
 /// The last fit with the smallest loss so far.
 #[derive(Debug)]
 struct Best {
@@ -304,10 +310,37 @@ struct Best {
 }
 
 impl Best {
+    fn new(choice: &Choice, rows: &Rows) -> Self {
+        Self {
+            expected: choice.expected_loss() * rows.n as f64,
+            found: None,
+        }
+    }
+
     fn meet(&mut self, tape: &Tape, rows: &Rows, inputs: &[usize], fit: Fit) {
         let loss = Objective::new(tape, rows).loss(&fit.theta);
         if self.found.as_ref().is_none_or(|(least, ..)| loss < *least) {
             self.found = Some((loss, inputs.to_vec(), fit));
+        }
+    }
+
+    /// What goes on from the fits of the folds: an optimum that one of them found may be rare.
+    fn meet_folds(&mut self, tape: &Tape, rows: &Rows, choice: &Choice, stop: Stop<'_>) {
+        let folds: Vec<(&Fit, &Vec<usize>)> = choice.fits.iter().zip(&choice.fold_inputs).collect();
+        let fits: Vec<(Rows, Fit)> = folds
+            .par_iter()
+            .map(|(fit, inputs)| {
+                let all = rows.with_inputs(inputs);
+                let objective = Objective::new(tape, &all);
+                let mut climb = Climb::new(&objective, fit.theta.clone(), fit.prior.clone());
+                climb.multiplier = choice.factor;
+                climb.run(LAST_STEPS, None, stop);
+                let fit = climb.into();
+                (all, fit)
+            })
+            .collect();
+        for ((all, fit), (_, inputs)) in fits.into_iter().zip(folds) {
+            self.meet(tape, &all, inputs, fit);
         }
     }
 
@@ -318,7 +351,7 @@ impl Best {
 }
 
 /// One attempt at the last fit.
-pub(crate) fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>) -> Fit {
+fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>) -> Fit {
     let few = all.first(ROWS_OF_STARTS);
     let network = &choice.network;
     // Asked to stop, it still delivers: one start, to convergence.

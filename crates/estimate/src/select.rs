@@ -13,7 +13,7 @@ mod race;
 use crate::candidates::Space;
 use crate::choice::{Choice, Chosen, PREFERRED, Selection, paired};
 use crate::curvature::Objective;
-use crate::fit::{Fit, last};
+use crate::fit::{Fit, tried};
 use crate::ranking::consensus;
 use crate::rounds::{full_linear_work, of_cap};
 use crate::rows::{Kind, Rows};
@@ -23,6 +23,7 @@ use loopfit_data::Samples;
 use loopfit_likelihood::{Floor, Likelihood};
 use loopfit_model::{Activation, Method, Network};
 use loopfit_numerics::stream::Stream;
+use loopfit_numerics::sum::median;
 use race::Race;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -350,19 +351,26 @@ impl<'a> Problem<'a> {
                 None => fits[fold].clone(),
             })
             .collect();
-        let held: Vec<Vec<Held>> = (0..view.deal.folds.len())
+        let tape = Tape::new(network);
+        let held: Vec<Vec<(Held, f64)>> = (0..view.deal.folds.len())
             .into_par_iter()
             .map(|fold| {
                 let thetas = best[fold].with_factors(network, &view.fitted[fold], factors, stop);
-                let held = |theta: &Vec<f64>| self.held(network, &view.held[fold], theta);
-                thetas.iter().map(held).collect()
+                let fitted = &view.fitted[fold];
+                let objective = Objective::new(&tape, fitted);
+                let judged = |theta: &Vec<f64>| {
+                    let held = self.held(network, &view.held[fold], theta);
+                    (held, objective.loss(theta) / fitted.n as f64)
+                };
+                thetas.iter().map(judged).collect()
             })
             .collect();
         let of = |f: usize, part: fn(&Held) -> &Vec<f64>| -> Vec<f64> {
             held.iter()
-                .flat_map(|fold| part(&fold[f]).iter().copied())
+                .flat_map(|fold| part(&fold[f].0).iter().copied())
                 .collect()
         };
+        let fitted_loss = |f: usize| median(&held.iter().map(|fold| fold[f].1).collect::<Vec<_>>());
         let grown_from = narrow.map_or_else(Vec::new, |narrow| {
             [
                 &narrow.grown_from[..],
@@ -382,6 +390,7 @@ impl<'a> Problem<'a> {
             starts,
             steps,
             losses: view.deal.by_row(&of(f, |held| &held.1)),
+            fitted_loss: fitted_loss(f),
             outputs: of(f, |held| &held.0),
             held: view.deal.held.clone(),
             fits: best.clone(),
@@ -405,7 +414,7 @@ impl<'a> Problem<'a> {
                 }
                 let inputs = &fold.ranking[..choice.network.d()];
                 let rows = fold.fitted.with_inputs(inputs);
-                let fit = last(choice, &rows, stream.nth(i as u64), self.watch.stop);
+                let fit = tried(choice, &rows, stream.nth(i as u64), self.watch.stop);
                 let held = fold.held.with_inputs(inputs);
                 self.held(&choice.network, &held, &fit.theta)
             })
