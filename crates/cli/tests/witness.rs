@@ -126,7 +126,7 @@ fn runs_are_exact_and_within_their_bound() {
     );
     place.refused(
         "witness run --target x1 --smoothness 1 -m 2 --x cat",
-        "no rational number",
+        "not a rational number",
     );
     place.refused(
         "witness run --target foo(x1) --smoothness 1 -m 2 --x 0.3",

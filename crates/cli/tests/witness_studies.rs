@@ -101,7 +101,7 @@ fn wrong_requests_are_refused() {
         ),
         ("witness precision --smoothness=-1", "s is -1"),
         ("witness error --bound 1/8", "beyond H = 1"),
-        ("witness error --smoothness 1,x", "no rational number"),
+        ("witness error --smoothness 1,x", "not a rational number"),
         ("witness error --target x1+ --bound 1", "cannot read"),
     ];
     for (command, sentence) in cases {

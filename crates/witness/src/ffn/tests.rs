@@ -308,7 +308,7 @@ fn wrong_requests_are_refused() {
     assert!(refuse(&["3/2"]).contains("3/2 is outside"));
     assert!(text(witness.network(55, 9999, 1).unwrap_err()).contains("at least 56"));
     assert!(text(witness.network(56, 2079, 1).unwrap_err()).contains("at least 2080"));
-    assert!(text(witness.network(56, 2080, 0).unwrap_err()).contains("no model"));
+    assert!(text(witness.network(56, 2080, 0).unwrap_err()).contains("not a model"));
     let resolution = witness.resolution();
     // R(u) = 2030 + 25 2^u for d = s = 1
     assert_eq!(group_exponent(resolution, 2055), Ok(0));

@@ -111,7 +111,7 @@ fn wrong_requests_are_refused() {
     assert!(refused(|s| s.r = Some(10)).contains("needs at least"));
     let witness = witness(2, "1", 1, 1);
     let start = |x: &[Rational]| witness.start(x).unwrap_err().to_string();
-    assert!(start(&[r("1/2")]).contains("give one for each"));
+    assert!(start(&[r("1/2")]).contains("give one number for each"));
     assert!(start(&[r("1/2"), r("3/2")]).contains("outside [0, 1]"));
 }
 
