@@ -142,7 +142,7 @@ impl Table {
         names: &[impl AsRef<str>],
     ) -> Result<Self, TableError> {
         let width = names.len();
-        if width == 0 || !values.len().is_multiple_of(width) {
+        if width == 0 || values.is_empty() || !values.len().is_multiple_of(width) {
             return Err(TableError::NotRows {
                 values: values.len(),
                 columns: width,

@@ -156,7 +156,10 @@ impl Task {
         if values < 2 {
             return Err(TaskError::OneValue {
                 target,
-                value: column.text(0).unwrap_or_default(),
+                value: match table.rows() {
+                    0 => String::new(),
+                    _ => column.text(0).unwrap_or_default(),
+                },
             });
         }
         let (task, reason) = match asked {

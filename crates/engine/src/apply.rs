@@ -141,6 +141,9 @@ impl Predictions {
     }
 
     /// Those of further rows of the same model.
+    ///
+    /// # Panics
+    /// If they are of another kind.
     pub fn extend(&mut self, more: Self) {
         match (self, more) {
             (Self::Responses(all), Self::Responses(more))

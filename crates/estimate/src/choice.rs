@@ -9,7 +9,8 @@ use loopfit_numerics::sum::{mean, standard_error};
 /// Standard errors by which the held-out loss of a network must be below that of the affine function to be preferred.
 pub(crate) const PREFERRED: f64 = 2.0;
 /// How far from the losses of fitted rows to those of held-out ones the loss of a good fit to all rows is; with `p` coefficients and `n`
-/// rows, of which a fold fits 0.8, these differ by about `2 p / (0.8 n)`, and fits to `n` and `0.8 n` rows by `0.25 p / n`: a tenth.
+/// rows, of which a fold fits 0.8, these differ by about `2 p / (0.8 n)`, and fits to `n` and `0.8 n` rows by `0.25 p / n`: a tenth, and a
+/// little more for chance.
 const CLOSER: f64 = 0.25;
 /// Standard errors by which the held-out loss under a larger cap must be below that under a smaller one to be preferred.
 const RISEN: f64 = 0.5;

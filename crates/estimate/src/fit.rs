@@ -300,7 +300,7 @@ pub(crate) fn tried(choice: &Choice, rows: &Rows, stream: Stream, stop: Stop<'_>
     fit
 }
 
-/// The last fit with the smallest loss so far.
+/// The last fit for which there is the most evidence so far: the one with the smallest loss may be the one with the weakest penalty.
 #[derive(Debug)]
 struct Best {
     /// The loss of a good one.
@@ -319,7 +319,9 @@ impl Best {
 
     fn meet(&mut self, tape: &Tape, rows: &Rows, inputs: &[usize], fit: Fit) {
         let loss = Objective::new(tape, rows).loss(&fit.theta);
-        if self.found.as_ref().is_none_or(|(least, ..)| loss < *least) {
+        let better =
+            |(_, _, best): &(f64, Vec<usize>, Fit)| fit.surprise.total_cmp(&best.surprise).is_lt();
+        if self.found.as_ref().is_none_or(better) {
             self.found = Some((loss, inputs.to_vec(), fit));
         }
     }
@@ -335,6 +337,7 @@ impl Best {
                 let mut climb = Climb::new(&objective, fit.theta.clone(), fit.prior.clone());
                 climb.multiplier = choice.factor;
                 climb.run(LAST_STEPS, None, stop);
+                climb.weigh();
                 let fit = climb.into();
                 (all, fit)
             })

@@ -399,7 +399,8 @@ impl<'a> Problem<'a> {
         factors.iter().enumerate().map(choice).collect()
     }
 
-    /// What was selected with the losses of fits to fresh folds, as the last fit is made; as it is without such folds.
+    /// What was selected with the losses of fits to fresh folds, made as the last fit is but for what goes on from other folds; as it
+    /// is without such folds.
     fn judged_again(&self, chosen: Chosen, stream: Stream) -> Chosen {
         let Some(fresh) = &self.fresh else {
             return chosen;

@@ -1,7 +1,7 @@
 //! Numbers in memory, a progress callback and a limit on the time.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use loopfit::{Effort, Fit, Table};
+use loopfit::{Fit, Table};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -15,8 +15,7 @@ fn main() -> Result<(), loopfit::Error> {
     let fits = Fit::new(&table)
         .target("y")
         .budget(48)
-        .effort(Effort::Quick)
-        .time_limit(Duration::from_secs(20))
+        .time_limit(Duration::from_secs(3))
         .progress(|progress| {
             eprint!("\r{:3.0}%", 100.0 * progress.done);
             ControlFlow::Continue(())

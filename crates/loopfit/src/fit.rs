@@ -14,8 +14,8 @@ use std::time::Duration;
 
 /// A fit under a cap, built option by option; [`Fit::run`] and [`Fit::compare`] do it.
 ///
-/// The result is a function of data and options alone: the same on any number of threads and any machine, unless a time limit or a callback
-/// ends it early.
+/// The result is a function of data and options alone, the same on any number of threads and any machine, unless there is a time limit or a
+/// callback that ends it early.
 ///
 /// # Example
 /// ```
@@ -199,7 +199,7 @@ impl<'a> Fit<'a> {
         self
     }
 
-    /// Take the best there is after this time.
+    /// Plan the work for this time, in place of an [`effort`](Fit::effort), and take the best there is when it is over.
     pub fn time_limit(mut self, time: Duration) -> Self {
         self.time = Some(time);
         self
@@ -248,7 +248,8 @@ impl<'a> Fit<'a> {
         self
     }
 
-    /// Call this now and then with how far the work is, from any thread; `Break` takes the best there is so far.
+    /// Call this now and then with how far the work is, from any thread; `Break` takes the best there is so far. The work waits for the call:
+    /// it should be short and start no parallel work of its own.
     pub fn progress(
         mut self,
         watch: impl Fn(Progress) -> ControlFlow<()> + Sync + Send + 'a,

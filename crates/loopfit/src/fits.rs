@@ -39,7 +39,7 @@ pub struct Fitted {
     pub validation: f64,
     /// Its standard error over rows, where there are folds.
     pub validation_se: Option<f64>,
-    /// The error on test rows, if there are any.
+    /// The error on test rows, if there are any: of the same selection without them, where the delivered model has seen all rows.
     pub test: Option<f64>,
 }
 
@@ -66,12 +66,13 @@ impl Fits {
         std::iter::once(&self.best.fitted).chain(&self.others)
     }
 
-    /// The methods that were asked for and have no model, and why.
+    /// The methods that were asked for and have no model, and why; those of a stochastic search whose fits all failed are among those not
+    /// reached.
     pub fn absent(&self) -> &[(Method, Absence)] {
         &self.absent
     }
 
-    /// The best constant; none of a density.
+    /// The best constant; none where a stochastic search was made.
     pub fn constant(&self) -> Option<&Reference> {
         self.constant.as_ref()
     }

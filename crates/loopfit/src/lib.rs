@@ -20,7 +20,7 @@
 //! - [`Fits`]: who competed and how good they are, with the best one's model;
 //! - [`Model`]: predictions, intervals, scores, draws from a density, one file.
 //!
-//! Results do not depend on the number of threads or the machine.
+//! Without a time limit, results do not depend on the number of threads or the machine.
 
 #![forbid(unsafe_code)]
 
@@ -37,9 +37,9 @@ pub use effort::Effort;
 pub use error::Error;
 pub use fit::Fit;
 pub use fits::{Best, Fits, Fitted, Reference};
-pub use loopfit_data::table::{Decimal, Delimiter, Limits};
+pub use loopfit_data::table::{Categorical, Decimal, Delimiter, Limits, MISSING};
 pub use loopfit_data::{Column, ReadOptions, Simulation, Table, TableError, TaskKind};
-pub use loopfit_engine::{Predictions, Score};
+pub use loopfit_engine::{FittedModel, Predictions, Score};
 pub use loopfit_model::{Activation, Method, Network, Tokens, Tying};
 pub use loopfit_search::estimate::Absence;
 pub use loopfit_search::protocol::Protocol;

@@ -47,6 +47,13 @@ pub(crate) fn counted<T>(
 ) -> T {
     let Some(watch) = watch else { return work() };
     let ended = AtomicBool::new(false);
+    // Also when the work panics: the thread beside it would be waited for.
+    struct End<'a>(&'a AtomicBool);
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !ended.load(Ordering::Relaxed) {
@@ -57,8 +64,7 @@ pub(crate) fn counted<T>(
                 std::thread::sleep(PERIOD);
             }
         });
-        let result = work();
-        ended.store(true, Ordering::Relaxed);
-        result
+        let _end = End(&ended);
+        work()
     })
 }

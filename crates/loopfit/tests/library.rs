@@ -166,6 +166,10 @@ fn what_cannot_be_is_one_sentence_without_an_option_of_the_command_line() {
             "{text}"
         );
     }
+    let nothing = ["u", "y"].map(|name| (name.to_string(), Column::Numeric(Vec::new())));
+    let nothing = Table::from_columns("nothing", nothing.to_vec());
+    assert!(Fit::new(&nothing).target("y").budget(9).run().is_err());
+    assert!(Table::from_rows(&[0.0; 0], &["u", "v"]).is_err());
     assert!(Table::from_rows(&[1.0, 2.0, 3.0], &["u", "v"]).is_err());
     assert!(Table::from_rows(&[1.0, 2.0], &["u", "u"]).is_err());
     assert!(Table::from_rows(&[1.0, f64::INFINITY], &["u", "v"]).is_err());

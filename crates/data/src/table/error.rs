@@ -22,7 +22,7 @@ pub enum TableError {
     },
     /// Numbers in memory that are not whole rows.
     #[error(
-        "{values} numbers are not rows of {columns} columns: give one name for each column, and every row in full"
+        "{values} numbers are not rows of {columns} columns: give one name for each column, at least one row, and every row in full"
     )]
     NotRows {
         /// Numbers given.

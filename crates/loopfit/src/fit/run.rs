@@ -25,9 +25,7 @@ pub(super) fn run(fit: &Fit<'_>) -> Result<Fits, Error> {
     let source = fit.source(fit.seed)?;
     let engine = Engine::new(fit.threads)?;
     let control = Control::default();
-    if let Some(time) = fit.time {
-        control.stop_at(Instant::now() + time);
-    }
+    fit.limit(&control);
     if fit.is_estimated(&source)? {
         fit.estimated(&source, &engine, &control)
     } else {
@@ -36,19 +34,32 @@ pub(super) fn run(fit: &Fit<'_>) -> Result<Fits, Error> {
 }
 
 impl Fit<'_> {
-    /// Does the same for every seed, each with test rows, folds and starts of its own, and sets the methods side by side.
+    /// Does the same for every seed and sets the methods side by side. Where rows have targets every seed has test rows, folds and starts of
+    /// its own; where a stochastic search is made, the test rows of the first.
     pub fn compare(self, seeds: impl IntoIterator<Item = u64>) -> Result<Comparison, Error> {
         let seeds: Vec<u64> = seeds.into_iter().collect();
         let first = *seeds.first().ok_or(Error::Nothing("seed"))?;
         let source = self.source(first)?;
         let engine = Engine::new(self.threads)?;
         let control = Control::default();
-        if let Some(time) = self.time {
-            control.stop_at(Instant::now() + time);
+        self.limit(&control);
+        if self.bound.is_some() {
+            return Err(Error::Only {
+                option: "a bound of the index",
+                of: "a fit that is not compared",
+            });
         }
         match self.is_estimated(&source)? {
             true => self.estimates_compared(&source, &seeds, &engine, &control),
             false => self.searches_compared(&source, &seeds, &engine, &control),
+        }
+    }
+
+    /// Stops the work when the time is over; a time without end is no limit.
+    fn limit(&self, control: &Control) {
+        let end = self.time.and_then(|time| Instant::now().checked_add(time));
+        if let Some(end) = end {
+            control.stop_at(end);
         }
     }
 
@@ -130,10 +141,6 @@ impl Fit<'_> {
             (self.iterations.is_some(), "a choice of iteration counts"),
             (self.paper, "a choice of the form"),
             (self.test_fraction.is_some(), "a share of test rows"),
-            (
-                self.refit == Some(false),
-                "a model that is not fitted again",
-            ),
         ];
         match given.into_iter().find(|(given, _)| *given) {
             Some((_, option)) => Err(Error::OnlyEstimated { option, reason }),
@@ -141,10 +148,11 @@ impl Fit<'_> {
         }
     }
 
-    fn ask(&self, threads: usize) -> Result<Ask, Error> {
+    /// What is asked of one of so many seeds.
+    fn ask(&self, threads: usize, seeds: usize) -> Result<Ask, Error> {
         let in_time = |time: Duration| {
             let all = SAFETY * time.as_secs_f64() * PER_SECOND * threads as f64;
-            all / self.methods.len() as f64
+            all / (self.methods.len() * seeds) as f64
         };
         Ok(Ask {
             budget: self.budget.ok_or(Error::NoBudget)?,
@@ -169,7 +177,7 @@ impl Fit<'_> {
         engine: &Engine,
         control: &Control,
     ) -> Result<Fits, Error> {
-        let ask = self.ask(engine.threads())?;
+        let ask = self.ask(engine.threads(), 1)?;
         let prepared = Prepared::new(source, self.noise, &ask)?;
         let estimate = told(self.watch.as_deref(), control, |advance| {
             prepared.run(engine, &ask, control, advance)
@@ -229,7 +237,7 @@ impl Fit<'_> {
         engine: &Engine,
         control: &Control,
     ) -> Result<Comparison, Error> {
-        if self.share_of_test_rows() == 0.0 {
+        if self.share_of_test_rows() == 0.0 && self.table.test_rows.is_none() {
             return Err(Error::Nothing("test row"));
         }
         let part = 1.0 / seeds.len() as f64;
@@ -240,7 +248,7 @@ impl Fit<'_> {
                     refit: false,
                     test_seed: Some(*seed),
                     seed: *seed,
-                    ..self.ask(engine.threads())?
+                    ..self.ask(engine.threads(), seeds.len())?
                 };
                 let prepared = Prepared::new(source, self.noise, &ask)?;
                 match prepared.run(engine, &ask, control, &|done| advance(part * done)) {
