@@ -1,5 +1,6 @@
 //! The library as its users see it.
 
+use loopfit::Column;
 use loopfit::{Effort, Error, Fit, Method, Model, Noise, Predictions, Simulation, Table, TaskKind};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
