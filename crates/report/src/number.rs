@@ -14,6 +14,8 @@ const MOST_DECIMALS: i32 = 6;
 
 /// Powers of ten from the exponent of a column up to the largest number under it: `999 × 10⁻³`.
 const MOST_APART: i32 = 2;
+/// Magnitudes that people read without a power of ten.
+const READABLE: std::ops::Range<f64> = 1e-2..1e5;
 
 /// The power of ten under which a column of numbers is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub enum Exponent {
     Shared(i32),
     /// Each cell has its own, and none where it is near one.
     Own,
+    /// None: the values of a column are far apart, but people read all of them without a power.
+    Plain,
     /// Each cell has its own and shows it: the values of a column are too far apart to share one, and a column has one format.
     Powers,
 }
@@ -44,9 +48,13 @@ impl Exponent {
         }
     }
 
-    /// The exponent for a column of a table, whose cells have one format whatever they hold: [`Exponent::of`], or powers.
+    /// The exponent for a column of a table, whose cells have one format whatever they hold: [`Exponent::of`], or else plain numbers
+    /// where all are such as people read, or powers.
     pub fn column(values: impl IntoIterator<Item = f64>) -> Self {
-        match Self::of(values) {
+        let values: Vec<f64> = values.into_iter().collect();
+        let readable = |v: &f64| !v.is_finite() || *v == 0.0 || READABLE.contains(&v.abs());
+        match Self::of(values.iter().copied()) {
+            Self::Own if values.iter().all(readable) => Self::Plain,
             Self::Own => Self::Powers,
             other => other,
         }
@@ -55,6 +63,7 @@ impl Exponent {
     fn or(self, own: i32) -> i32 {
         match self {
             Self::Powers => own,
+            Self::Plain => 0,
             // A value far above its column would be a mantissa that nobody can read.
             Self::Shared(exponent) if own - exponent <= MOST_APART => exponent,
             _ => plain_if_near_one(own),
@@ -301,6 +310,7 @@ mod tests {
         assert_eq!(column(far), ["1.33 × 10⁻²", "2.64 × 10⁻⁶"]);
         assert_eq!(column([0.0133, 3.61e-3]), ["13.3 × 10⁻³", "3.61 × 10⁻³"]);
         assert_eq!(column([0.133, 0.05]), ["0.133", "0.0500"]);
+        assert_eq!(column([0.857, 9360.0]), ["0.857", "9360"]);
     }
 
     #[test]
