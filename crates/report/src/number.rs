@@ -15,7 +15,7 @@ const MOST_DECIMALS: i32 = 6;
 /// Powers of ten from the exponent of a column up to the largest number under it: `999 × 10⁻³`.
 const MOST_APART: i32 = 2;
 /// Magnitudes that people read without a power of ten.
-const READABLE: std::ops::Range<f64> = 1e-2..1e5;
+const READABLE: std::ops::Range<f64> = 1e-2..1e6;
 
 /// The power of ten under which a column of numbers is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
