@@ -1,9 +1,12 @@
 //! The library as its users see it.
 
 use loopfit::Column;
-use loopfit::{Effort, Error, Fit, Method, Model, Noise, Predictions, Simulation, Table, TaskKind};
+use loopfit::{
+    Effort, Error, Fit, Method, Model, Noise, Predictions, Simulation, Table, TaskKind, Tying,
+};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// Two inputs, a response, and classes.
 fn table() -> Table {
@@ -174,4 +177,38 @@ fn what_cannot_be_is_one_sentence_without_an_option_of_the_command_line() {
     assert!(Table::from_rows(&[1.0, 2.0, 3.0], &["u", "v"]).is_err());
     assert!(Table::from_rows(&[1.0, 2.0], &["u", "u"]).is_err());
     assert!(Table::from_rows(&[1.0, f64::INFINITY], &["u", "v"]).is_err());
+}
+
+/// Options that make no sense are errors or are put up with, and never a panic.
+#[test]
+fn senseless_options_do_not_panic() {
+    let table = table();
+    let fit = || quick(&table, "y", "class");
+    let tried = [
+        fit().test_rows([5000]).run().err(),
+        fit().test_rows([]).run().err(),
+        fit().test_fraction(2.0).run().err(),
+        fit().test_fraction(f64::NAN).run().err(),
+        fit().block(0).run().err(),
+        fit().budget(0).run().err(),
+        fit().iterations([0]).run().err(),
+        fit().iterations([]).run().err(),
+        fit().shape(0, 0, Tying::Single).run().err(),
+        fit().effort(Effort::Updates(0)).run().err(),
+        fit().time_limit(Duration::ZERO).run().err(),
+        Fit::new(&table)
+            .density()
+            .budget(40)
+            .bound(f32::NAN)
+            .run()
+            .err(),
+    ];
+    for error in tried.into_iter().flatten() {
+        assert!(!error.to_string().is_empty());
+    }
+    let fits = fit()
+        .time_limit(Duration::MAX)
+        .threads(1)
+        .effort(Effort::Quick);
+    drop(fits);
 }
