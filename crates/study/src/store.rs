@@ -4,6 +4,7 @@
 //! has a checksum: a store that is damaged is refused, and a run mends it. The tables
 //! are in `store/schema.sql` and in `docs/store.md`.
 
+mod adopt;
 mod export;
 mod files;
 mod mend;
@@ -391,43 +392,6 @@ impl Store {
             let rows = statement.query_map([study], |r| Ok((r.get(0)?, r.get(1)?)))?;
             rows.collect()
         })
-    }
-
-    /// Takes a finished task over from another shard's file in the same directory. Files that
-    /// cannot be read now are as good as not there.
-    pub(crate) fn adopt(
-        &self,
-        named: &Named,
-        task: &Task,
-        judged: bool,
-    ) -> Result<bool, StudyError> {
-        let Some(directory) = self.path.parent() else {
-            return Ok(false);
-        };
-        let siblings = stores_in(directory);
-        for sibling in siblings.iter().filter(|path| **path != self.path) {
-            let Ok(other) = Self::open_unchecked(sibling) else {
-                continue;
-            };
-            if other.check_version().is_err() {
-                continue;
-            }
-            let same = |known: &Named| known.name == named.name && known.study == named.study;
-            let same = other
-                .studies()
-                .is_ok_and(|studies| studies.iter().any(same));
-            let done = matches!(other.is_done(&named.name, &task.name, judged), Ok(true));
-            let of = Some((named.name.as_str(), task.name.as_str()));
-            let sound = || {
-                let damage = other.with(|c| verify::examine(c, VERSION, of));
-                damage.is_ok_and(|damage| damage.is_empty())
-            };
-            if same && done && sound() {
-                drop(other);
-                return merge::copy_task(self, sibling, &named.name, &task.name).map(|()| true);
-            }
-        }
-        Ok(false)
     }
 
     /// Runs a query that gives rows of plain values, for results and reports.

@@ -96,7 +96,7 @@ fn collect(files: &[PathBuf], to: &Path, upgraded: &Path) -> Result<(), StudyErr
         attached(&connection, to, source, |c| {
             for table in TABLES {
                 check_same(c, table, file)?;
-                copy(c, table, "").map_err(|e| StudyError::store(file, e))?;
+                copy(c, table).map_err(|e| StudyError::store(file, e))?;
             }
             Ok(())
         })?;
@@ -109,29 +109,7 @@ fn write(from: &Path, to: &Path) -> Result<(), StudyError> {
     let connection = fresh(to)?;
     attached(&connection, to, from, |c| {
         for table in TABLES {
-            copy(c, table, "").map_err(|e| StudyError::store(to, e))?;
-        }
-        Ok(())
-    })
-}
-
-/// One task with all that belongs to it, from another store with the same study.
-pub(super) fn copy_task(
-    store: &Store,
-    from: &Path,
-    study: &str,
-    task: &str,
-) -> Result<(), StudyError> {
-    let connection = store.lock();
-    let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    let filter = format!(
-        "WHERE study = {} AND task = {}",
-        literal(study),
-        literal(task)
-    );
-    attached(&connection, store.path(), from, |c| {
-        for table in TABLES.iter().filter(|table| table.is_of_tasks()) {
-            copy(c, table, &filter).map_err(|e| StudyError::store(from, e))?;
+            copy(c, table).map_err(|e| StudyError::store(to, e))?;
         }
         Ok(())
     })
@@ -163,17 +141,17 @@ fn attached(
     result
 }
 
-fn copy(connection: &Connection, table: &Table, filter: &str) -> rusqlite::Result<()> {
+fn copy(connection: &Connection, table: &Table) -> rusqlite::Result<()> {
     // A row that is there would meet the triggers before the conflict.
     let (name, matches, order) = (table.name, same_key(table), table.keys.join(", "));
     connection.execute(
         &format!(
-            "INSERT INTO main.{name} SELECT o.* FROM (SELECT * FROM other.{name} {filter}) o \
+            "INSERT INTO main.{name} SELECT o.* FROM other.{name} o \
              WHERE NOT EXISTS (SELECT 1 FROM main.{name} m WHERE {matches}) ORDER BY {order}"
         ),
         [],
     )?;
-    if *table == FIT && filter.is_empty() {
+    if *table == FIT {
         connection.execute(
             &format!(
                 "UPDATE main.fit AS m SET seconds = o.seconds, checksum = o.checksum \

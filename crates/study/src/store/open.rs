@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// How long to wait for another process that is writing.
-const PATIENCE: Duration = Duration::from_secs(3600);
+/// How long to wait for another process that is writing: its transactions take milliseconds, on
+/// slow disks seconds.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Store {
     /// Opens the store of a run directory for writing, creating both if need be. A damaged store

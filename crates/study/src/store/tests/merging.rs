@@ -116,3 +116,33 @@ fn one_process_merges_into_a_directory() {
         1
     );
 }
+
+/// Two shards that take over from each other at the same instant never wait for each other's locks.
+#[test]
+fn shards_take_over_from_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let tasks = |shard: u64| (0..4).map(move |i| 1 + 2 * i + shard).collect::<Vec<_>>();
+    let stores = [0, 1].map(|at| filled(directory.path(), shard(1 + at as usize), &tasks(at)));
+    let [first, second] = &stores;
+    let start = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        for (store, others) in [(first, tasks(1)), (second, tasks(0))] {
+            let start = &start;
+            scope.spawn(move || {
+                start.wait();
+                for seed in others {
+                    let task = Task::new(Phase::Confirmation, "bumps", None, seed);
+                    assert!(store.adopt(&named(), &task, true).unwrap());
+                    assert!(store.is_done("small", &task.name, true).unwrap());
+                }
+            });
+        }
+    });
+    let all = stores.map(|store| {
+        let mut out = Vec::new();
+        export(&store, &mut out).unwrap();
+        store.check_sound(VERSION).unwrap();
+        out
+    });
+    assert!(all[0] == all[1]);
+}
