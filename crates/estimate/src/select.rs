@@ -199,13 +199,15 @@ impl<'a> Problem<'a> {
             };
             let of_linear = request.stream.child("linear");
             let stepwise = race.stepwise(stream.child("stepwise"));
-            let of_methods = || request.methods.iter().map(|m| stream.child(m.key()));
+            // One beside the other: the folds of one method alone would leave threads without work.
+            let methods = || request.methods.par_iter().enumerate();
+            let of_method = |method: &Method| stream.child(method.key());
             let smaller = |i: usize| before.and_then(|before| before.methods[i].as_ref());
             let found = Selection {
                 cap: *cap,
                 linear: self.linear(&space, &mut lines, request.work, of_linear),
-                methods: (request.methods.iter().zip(of_methods()).enumerate())
-                    .map(|(i, (method, stream))| race.run(*method, smaller(i), stepwise, stream))
+                methods: methods()
+                    .map(|(i, m)| race.run(*m, smaller(i), stepwise, of_method(m)))
                     .collect(),
             };
             let known = before.and_then(|before| before.linear.as_ref());
@@ -215,9 +217,10 @@ impl<'a> Problem<'a> {
                     Some(known) if known.best.is_fitted_like(&linear.best) => known.clone(),
                     _ => self.judged_again(linear.clone(), of_linear),
                 }),
-                methods: (found.methods.iter().zip(of_methods()).enumerate())
-                    .map(|(i, (found, stream))| match found {
+                methods: methods()
+                    .map(|(i, method)| match &found.methods[i] {
                         Some(found) => {
+                            let stream = of_method(method);
                             let judged = self.judged_again(found.clone(), stream);
                             Some(judged.or(smaller(i), stream))
                         }

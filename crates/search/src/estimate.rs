@@ -231,10 +231,7 @@ impl Prepared {
             found.pop().ok_or(SearchError::Interrupted)
         };
         let selection = select(&self.first, stream)?;
-        let mut entries = Vec::new();
-        for (method, chosen) in named(&selection, &ask.methods) {
-            entries.push(self.entry(&self.first, method, chosen, ask, stream, &stop)?);
-        }
+        let mut entries = self.entries(&selection, ask, stream, &stop)?;
         // On few rows the choice itself gains from all of them; the test scores then are those of the same selection without the
         // test rows. A second selection that was cut short is worth less than the first, which was not.
         let second = match again {
@@ -318,10 +315,7 @@ impl Prepared {
                 let Some(best) = selection.best() else {
                     continue;
                 };
-                let mut entries = Vec::new();
-                for (method, chosen) in named(&selection, &ask.methods) {
-                    entries.push(self.entry(&self.first, method, chosen, ask, stream, &stop)?);
-                }
+                let entries = self.entries(&selection, ask, stream, &stop)?;
                 found.push((selection.cap, best_first(entries, best)));
             }
             Ok(found)
@@ -369,16 +363,29 @@ impl Prepared {
         }))
     }
 
-    /// A choice fitted to the part that selected it, and its test score.
+    /// What was selected, each choice fitted to the rows that selected it, with its test score.
+    fn entries(
+        &self,
+        selection: &Selection,
+        ask: &Ask,
+        stream: Stream,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<Entry>, SearchError> {
+        named(selection, &ask.methods)
+            .into_iter()
+            .map(|(method, chosen)| self.entry(method, chosen, ask, stream, stop))
+            .collect()
+    }
+
     fn entry(
         &self,
-        part: &Part,
         method: Option<Method>,
         chosen: &Chosen,
         ask: &Ask,
         stream: Stream,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Entry, SearchError> {
+        let part = &self.first;
         let test = match &self.judge {
             Some(judge) => {
                 let mut model = self.fitted(part, &chosen.best, ask, stream, stop)?;
