@@ -3,11 +3,9 @@
 use crate::exit::usage;
 use anyhow::{Result, anyhow};
 use clap::Args;
-use loopfit_engine::FittedModel;
+use loopfit::{Fit, FittedModel, Tokens};
 use loopfit_model::tokens::ChoiceError;
-use loopfit_model::{Architecture, ArchitectureChoice, Method, Tokens};
-use loopfit_search::protocol::Protocol;
-use loopfit_search::{Family, SearchError};
+use loopfit_model::{Architecture, ArchitectureChoice};
 use std::path::Path;
 
 /// The architectures of a search.
@@ -47,41 +45,17 @@ impl TokensArgument {
 }
 
 impl ArchitectureArguments {
-    /// Whether the residual FFN alone is asked for, without tokens.
-    pub(crate) fn is_ffn(&self) -> bool {
-        self.arch == "ffn" && self.tokens.tokens.is_none()
-    }
-
-    /// The methods of every architecture that is asked for. A shape that is fixed must be meant for
-    /// one of them.
-    pub(crate) fn families(&self, methods: &[Method], protocol: &Protocol) -> Result<Vec<Family>> {
-        let shapes = &protocol.shapes;
-        let architectures = match self.arch.as_str() {
-            "any" if methods.iter().any(|method| shapes.are_given(*method)) => {
-                return Err(usage(
-                    "a shape means one architecture: fix a shape with --arch ffn or --arch transformer"
-                        .to_string(),
-                ));
+    /// A fit with what is asked for.
+    pub(crate) fn apply<'a>(&self, fit: Fit<'a>) -> Result<Fit<'a>> {
+        let tokens = self.tokens.tokens.clone();
+        Ok(match self.arch.as_str() {
+            "any" => fit.any_architecture(tokens),
+            "transformer" => fit.transformer(tokens),
+            key => {
+                self.tokens.of(key)?;
+                fit
             }
-            "any" => vec![ArchitectureChoice::Ffn, self.tokens.of("transformer")?],
-            key => vec![self.tokens.of(key)?],
-        };
-        Ok(Family::each(&architectures, methods))
-    }
-
-    /// Beside what is wrong with the tokens, which input has which number.
-    pub(crate) fn with_inputs(&self, error: SearchError, names: &[String]) -> anyhow::Error {
-        match error {
-            SearchError::Shape(wrong) if self.tokens.tokens.is_some() => {
-                let numbered = names
-                    .iter()
-                    .enumerate()
-                    .map(|(i, name)| format!("{i} {name}"));
-                let inputs = numbered.collect::<Vec<_>>().join(", ");
-                anyhow!("{wrong}; the inputs are {inputs}")
-            }
-            other => other.into(),
-        }
+        })
     }
 }
 

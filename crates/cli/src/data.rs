@@ -3,10 +3,9 @@
 use crate::exit::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use loopfit::{Decimal, Delimiter, Fit, Limits, Noise, ReadOptions, Simulation, Table, TaskKind};
+use loopfit_data::DataSet;
 use loopfit_data::catalog::Loaded;
-use loopfit_data::table::{Decimal, Delimiter, Limits};
-use loopfit_data::{DataSet, ReadOptions, Simulation, Table, TaskKind};
-use loopfit_search::replication::{Noise, Source, TableOptions, TableSource};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -268,6 +267,15 @@ enum NoiseName {
     Laplace,
 }
 
+impl NoiseName {
+    fn noise(self) -> Noise {
+        match self {
+            Self::Gaussian => Noise::Gaussian,
+            Self::Laplace => Noise::Laplace,
+        }
+    }
+}
+
 /// Parses a number of rows, inputs or outputs.
 pub(crate) fn count(text: &str) -> Result<usize, String> {
     between(text, 1, 10_000_000)
@@ -346,9 +354,16 @@ pub(crate) fn whole(text: &str) -> Option<u64> {
     })
 }
 
+/// DATA that was read.
+pub(crate) enum Read {
+    File(Table),
+    Set(&'static DataSet, Loaded),
+    Simulation(Simulation),
+}
+
 impl LearnArguments {
-    /// The source of replications; `test_seed` fixes the test rows of a table.
-    pub(crate) fn source(&self, test_seed: u64) -> Result<Source> {
+    /// Reads DATA, if its options make sense together.
+    pub(crate) fn read(&self) -> Result<Read> {
         self.read.check(&self.data)?;
         if !matches!(self.data, DataName::Simulation(_))
             && (self.train.is_some() || self.valid.is_some())
@@ -357,12 +372,12 @@ impl LearnArguments {
         }
         match &self.data {
             DataName::Simulation(simulation) => self.simulation(*simulation),
-            DataName::File(path) => self.table(path, test_seed),
-            DataName::Set(set) => self.set(set, test_seed),
+            DataName::File(path) => self.table(path),
+            DataName::Set(set) => self.set(set),
         }
     }
 
-    fn simulation(&self, simulation: Simulation) -> Result<Source> {
+    fn simulation(&self, simulation: Simulation) -> Result<Read> {
         let name = simulation;
         if self.target.is_some() {
             return Err(usage(match simulation.is_density() {
@@ -381,15 +396,10 @@ impl LearnArguments {
                 "{option} is for tables and sim:{name} is a simulation: leave it out"
             )));
         }
-        let (train, valid) = (self.train.unwrap_or(4096), self.valid.unwrap_or(1024));
-        Ok(Source::Simulation {
-            simulation,
-            train,
-            valid,
-        })
+        Ok(Read::Simulation(simulation))
     }
 
-    fn table(&self, path: &Path, test_seed: u64) -> Result<Source> {
+    fn table(&self, path: &Path) -> Result<Read> {
         if self.target.is_none() && !matches!(self.task, Some(TaskName::Density)) {
             return Err(usage("no target column is named: use --target, or --task density for the density of all columns".to_string()));
         }
@@ -398,21 +408,11 @@ impl LearnArguments {
                 "a density has no target: leave out --target or --task density".to_string(),
             ));
         }
-        let table = Table::read_with(path, &self.read.options())?;
-        let options = TableOptions {
-            target: self.target.clone(),
-            task: self.task.map(TaskName::kind),
-            group: self.group.clone(),
-            block: self.block,
-            ignore: self.ignored(&table),
-            test_seed,
-            ..TableOptions::default()
-        };
-        Ok(Source::Table(Box::new(TableSource::new(table, &options)?)))
+        Ok(Read::File(Table::read_with(path, &self.read.options())?))
     }
 
     /// A set of the catalogue, which knows its target, task and blocks.
-    fn set(&self, set: &DataSet, test_seed: u64) -> Result<Source> {
+    fn set(&self, set: &'static DataSet) -> Result<Read> {
         let name = set.name;
         let contradicted = [
             (
@@ -427,21 +427,36 @@ impl LearnArguments {
                 "data:{name} has the target, task and blocks of the paper: leave {option} out"
             )));
         }
-        let loaded = self.read.load(set)?;
-        let options = TableOptions {
-            target: Some(set.target.to_string()),
-            task: Some(set.task),
-            group: self.group.clone(),
-            block: set.block,
-            ignore: self.ignored(&loaded.table),
-            test_seed,
-            test_rows: loaded.official_test,
-            notes: loaded.notes,
+        Ok(Read::Set(set, self.read.load(set)?))
+    }
+
+    /// A fit to what was read.
+    pub(crate) fn fit<'a>(&self, read: &'a Read) -> Fit<'a> {
+        let (mut fit, table) = match read {
+            Read::Simulation(simulation) => {
+                let (train, valid) = (self.train.unwrap_or(4096), self.valid.unwrap_or(1024));
+                (Fit::simulation(*simulation, train, valid), None)
+            }
+            Read::File(table) => {
+                let mut fit = Fit::new(table);
+                fit = given(fit, self.target.clone(), Fit::target);
+                fit = given(fit, self.task.map(TaskName::kind), Fit::task);
+                (given(fit, self.block, Fit::block), Some(table))
+            }
+            Read::Set(set, loaded) => {
+                let mut fit = Fit::new(&loaded.table).target(set.target).task(set.task);
+                fit = given(fit, set.block, Fit::block);
+                fit = given(fit, loaded.official_test.clone(), Fit::test_rows);
+                (
+                    loaded.notes.iter().fold(fit, Fit::note),
+                    Some(&loaded.table),
+                )
+            }
         };
-        Ok(Source::Table(Box::new(TableSource::new(
-            loaded.table,
-            &options,
-        )?)))
+        fit = given(fit, self.group.clone(), Fit::group);
+        let ignored = table.map_or(Vec::new(), |table| self.ignored(table));
+        fit = ignored.into_iter().fold(fit, Fit::ignore);
+        given(fit, self.likelihood.map(NoiseName::noise), Fit::noise)
     }
 
     /// The columns to ignore: a text that names a column is that column, any other is a list.
@@ -458,12 +473,16 @@ impl LearnArguments {
             });
         lists.collect()
     }
+}
 
-    /// The noise model, if one was named.
-    pub(crate) fn noise(&self) -> Option<Noise> {
-        self.likelihood.map(|l| match l {
-            NoiseName::Gaussian => Noise::Gaussian,
-            NoiseName::Laplace => Noise::Laplace,
-        })
+/// A fit with an option, if that was given.
+pub(crate) fn given<'a, T>(
+    fit: Fit<'a>,
+    value: Option<T>,
+    with: impl FnOnce(Fit<'a>, T) -> Fit<'a>,
+) -> Fit<'a> {
+    match value {
+        Some(value) => with(fit, value),
+        None => fit,
     }
 }

@@ -1,16 +1,12 @@
 //! How long a search may take and what it tries, on the command line.
 
 use crate::commands::compare::Shape;
-use crate::data::updates;
+use crate::data::{given, updates};
 use anyhow::Result;
 use clap::Args;
-use loopfit_search::estimate;
-use loopfit_search::fit::{QUICK, STANDARD, STRONG};
-use loopfit_search::protocol::Protocol;
-use loopfit_search::replication::Source;
+use loopfit::{Effort, Fit, Protocol};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Effort and protocol of a search.
@@ -18,13 +14,13 @@ use std::time::Duration;
 pub(crate) struct SearchArguments {
     /// How long to look: quick, standard, strong, or a number of updates of a stochastic search.
     #[arg(long, value_name = "EFFORT", default_value = "standard")]
-    effort: Effort,
+    effort: EffortName,
     /// Updates of each method, over all its starts; the same as --effort N.
     #[arg(long, value_name = "N", conflicts_with = "effort", value_parser = updates)]
     updates: Option<usize>,
     /// Fix a method's shape: single=q,r or loop=q,r,T or untied=q,r,T.
     #[arg(long, value_name = "METHOD=q,r[,T]")]
-    pub(crate) shape: Vec<Shape>,
+    shape: Vec<Shape>,
     /// A TOML file that fixes shapes, rounds, ranges and rules of the search.
     #[arg(long, value_name = "FILE")]
     pub(crate) protocol: Option<PathBuf>,
@@ -34,76 +30,45 @@ pub(crate) struct SearchArguments {
 }
 
 impl SearchArguments {
-    /// Updates of each method.
-    pub(crate) fn updates(&self) -> usize {
-        self.updates.unwrap_or(match self.effort {
-            Effort::Quick => QUICK,
-            Effort::Standard => STANDARD,
-            Effort::Strong => STRONG,
-            Effort::Updates(updates) => updates,
-        })
-    }
-
-    /// The work of each method of an estimate.
-    pub(crate) fn work(&self) -> f64 {
-        match self.effort {
-            Effort::Quick => estimate::QUICK,
-            Effort::Strong => estimate::STRONG,
-            Effort::Standard | Effort::Updates(_) => estimate::STANDARD,
-        }
-    }
-
-    /// The option that asks for a stochastic search, if there is one: updates, shapes and protocols are its own.
-    pub(crate) fn searches(&self) -> Option<&'static str> {
-        let given = [
-            (self.protocol.is_some(), "--protocol"),
-            (!self.shape.is_empty(), "--shape"),
-            (self.updates.is_some(), "--updates"),
-            (matches!(self.effort, Effort::Updates(_)), "--effort N"),
-        ];
-        given
-            .into_iter()
-            .find(|(given, _)| *given)
-            .map(|(_, option)| option)
-    }
-
-    /// The protocol for a source, with what the other options fix.
-    pub(crate) fn protocol(&self, source: &Source) -> Result<Arc<Protocol>> {
-        let mut protocol = match &self.protocol {
-            Some(path) => Protocol::read(path)?,
-            None => Protocol::of(source.is_density()),
-        };
+    /// A fit with these options.
+    pub(crate) fn apply<'a>(&self, fit: Fit<'a>) -> Result<Fit<'a>> {
+        let protocol = self.protocol.as_deref().map(Protocol::read).transpose()?;
+        let mut fit = given(fit, protocol, Fit::protocol);
         for Shape { q, r, tying } in &self.shape {
-            protocol.shapes.fix(*q, *r, *tying);
+            fit = fit.shape(*q, *r, *tying);
         }
-        protocol.refit |= self.refit;
-        Ok(Arc::new(protocol))
+        fit = given(fit, self.refit.then_some(true), Fit::refit);
+        let updates = self.updates.map(Effort::Updates);
+        Ok(fit.effort(updates.unwrap_or(self.effort.0)))
+    }
+
+    /// What asks for a number of updates.
+    pub(crate) fn updates_option(&self) -> &'static str {
+        match self.updates {
+            Some(_) => "--updates",
+            None => "--effort N",
+        }
     }
 }
 
 /// How long to look, by name or by number.
 #[derive(Clone, Copy, Debug)]
-enum Effort {
-    Quick,
-    Standard,
-    Strong,
-    Updates(usize),
-}
+pub(crate) struct EffortName(Effort);
 
-impl FromStr for Effort {
+impl FromStr for EffortName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "quick" => Ok(Self::Quick),
-            "standard" => Ok(Self::Standard),
-            "strong" => Ok(Self::Strong),
+        Ok(Self(match text {
+            "quick" => Effort::Quick,
+            "standard" => Effort::Standard,
+            "strong" => Effort::Strong,
             _ => updates(text.strip_suffix("-updates").unwrap_or(text))
-                .map(Self::Updates)
+                .map(Effort::Updates)
                 .map_err(|why| {
                     format!("use quick, standard, strong or a number of updates: {why}")
-                }),
-        }
+                })?,
+        }))
     }
 }
 

@@ -1,12 +1,8 @@
 //! What an estimate takes into account, on the command line.
 
-use crate::effort::SearchArguments;
-use crate::exit::usage;
-use anyhow::Result;
+use crate::data::given;
 use clap::{Args, ValueEnum};
-use loopfit_model::{Activation, Method};
-use loopfit_search::estimate::{Ask, LOOP_ITERATIONS, TEST_FRACTION};
-use loopfit_search::replication::Source;
+use loopfit::{Activation, Fit};
 
 /// Activations, form and rows of an estimate.
 #[derive(Args, Clone, Debug)]
@@ -59,93 +55,36 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 impl EstimateArguments {
-    /// Whether rows are estimated from rather than searched on: all but densities, Transformers, and what names updates,
-    /// shapes or a protocol. The paper's searches stay as they are, so options of an estimate are refused there.
-    pub(crate) fn applies(
-        &self,
-        source: &Source,
-        ffn: bool,
-        search: &SearchArguments,
-    ) -> Result<bool> {
-        let reason = match (ffn, source.is_density(), search.searches()) {
-            (false, _, _) => "the Transformer",
-            (_, true, _) => "a density",
-            (_, _, Some(option)) => option,
-            (true, false, None) => {
-                let simulated = matches!(source, Source::Simulation { .. });
-                return match self.test_fraction {
-                    Some(_) if simulated => Err(usage(
-                        "--test-fraction is for tables: a simulation draws its own test rows; leave it out"
-                            .to_string(),
-                    )),
-                    _ => Ok(true),
-                };
-            }
+    /// A fit with these options.
+    pub(crate) fn apply<'a>(&self, mut fit: Fit<'a>) -> Fit<'a> {
+        let any = self.activation.contains(&UnitsName::Any);
+        let units = self.activation.iter().filter_map(|name| name.activation());
+        let units: Vec<Activation> = match any {
+            true => Activation::ALL.to_vec(),
+            false => units.collect(),
         };
-        let given = [
-            (!self.activation.is_empty(), "--activation"),
-            (!self.iterations.is_empty(), "--iterations"),
-            (self.form.is_some(), "--form"),
-            (self.test_fraction.is_some(), "--test-fraction"),
-            (self.no_refit, "--no-refit"),
-        ];
-        match given.iter().find(|(given, _)| *given) {
-            Some((_, option)) => Err(usage(format!(
-                "{option} does not go with {reason}, which is searched for with ReLU units in the paper's form: leave one of them out"
-            ))),
-            None => Ok(false),
+        fit = given(fit, some(units), Fit::activations);
+        fit = given(fit, some(self.iterations.clone()), Fit::iterations);
+        let paper = self.form.map(|form| form == FormName::Paper);
+        fit = given(fit, paper, Fit::paper_form);
+        fit = given(fit, self.test_fraction, Fit::test_fraction);
+        given(fit, self.no_refit.then_some(false), Fit::refit)
+    }
+}
+
+impl UnitsName {
+    fn activation(self) -> Option<Activation> {
+        match self {
+            Self::Relu => Some(Activation::Relu),
+            Self::Tanh => Some(Activation::Tanh),
+            Self::Silu => Some(Activation::Silu),
+            Self::Sine => Some(Activation::Sine),
+            Self::Any => None,
         }
     }
+}
 
-    /// The share of test rows.
-    pub(crate) fn test_fraction(&self) -> f64 {
-        self.test_fraction.unwrap_or(TEST_FRACTION)
-    }
-
-    /// What is asked.
-    pub(crate) fn ask(&self, budget: usize, methods: Vec<Method>, work: f64, seed: u64) -> Ask {
-        let all = self.activation.is_empty() || self.activation.contains(&UnitsName::Any);
-        let wanted = |activation: &Activation| {
-            let name = match activation {
-                Activation::Relu => UnitsName::Relu,
-                Activation::Tanh => UnitsName::Tanh,
-                Activation::Silu => UnitsName::Silu,
-                Activation::Sine => UnitsName::Sine,
-            };
-            all || self.activation.contains(&name)
-        };
-        Ask {
-            budget,
-            methods,
-            activations: Activation::ALL.into_iter().filter(wanted).collect(),
-            iterations: match self.iterations.is_empty() {
-                true => LOOP_ITERATIONS.to_vec(),
-                false => self.iterations.clone(),
-            },
-            paper: self.form == Some(FormName::Paper),
-            work,
-            test_fraction: self.test_fraction(),
-            test_seed: None,
-            refit: !self.no_refit,
-            seed,
-        }
-    }
-
-    /// What is asked of a selection that delivers no model: all rows are for it.
-    pub(crate) fn selection(&self, methods: Vec<Method>, work: f64, seed: u64) -> Result<Ask> {
-        let given = [
-            (self.test_fraction.is_some(), "--test-fraction"),
-            (self.no_refit, "--no-refit"),
-        ];
-        match given.iter().find(|(given, _)| *given) {
-            Some((_, option)) => Err(usage(format!(
-                "{option} is for a model that is delivered, and here all rows are for the selection: leave it out"
-            ))),
-            None => Ok(Ask {
-                test_fraction: 0.0,
-                refit: false,
-                ..self.ask(0, methods, work, seed)
-            }),
-        }
-    }
+/// A list, if there is something in it.
+fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+    (!list.is_empty()).then_some(list)
 }

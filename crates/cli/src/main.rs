@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod architecture;
+mod asked;
 mod commands;
 mod data;
 mod effort;

@@ -1,10 +1,7 @@
 //! Which methods take part, on the command line.
 
-use crate::effort::SearchArguments;
-use crate::exit::usage;
-use anyhow::Result;
 use clap::{Args, ValueEnum};
-use loopfit_model::Method;
+use loopfit::{Fit, Method};
 
 /// The methods of a fit or a comparison.
 #[derive(Args, Clone, Debug)]
@@ -32,17 +29,11 @@ impl MethodName {
 }
 
 impl MethodsArgument {
-    /// The methods in their usual order. A shape that is fixed must be one of theirs.
-    pub(crate) fn chosen(&self, search: &SearchArguments) -> Result<Vec<Method>> {
-        let wanted = |method: Method| {
-            self.method.is_empty() || self.method.iter().any(|n| n.method() == method)
+    /// A fit with these methods, in their usual order.
+    pub(crate) fn apply<'a>(&self, fit: Fit<'a>) -> Fit<'a> {
+        let wanted = |method: &Method| {
+            self.method.is_empty() || self.method.iter().any(|n| n.method() == *method)
         };
-        if let Some(shape) = search.shape.iter().find(|s| !wanted(s.tying.method())) {
-            let method = shape.tying.method().key();
-            return Err(usage(format!(
-                "--shape {method}=... is for a method that --method leaves out"
-            )));
-        }
-        Ok(Method::ALL.into_iter().filter(|m| wanted(*m)).collect())
+        fit.methods(Method::ALL.into_iter().filter(wanted))
     }
 }

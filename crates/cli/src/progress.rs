@@ -1,14 +1,15 @@
 //! A progress bar on a terminal, with the time left and the best error so far; silence elsewhere.
 
 use crate::effort::about;
+use crate::interrupt;
 use indicatif::{ProgressBar, ProgressStyle};
-use loopfit_engine::Control;
 use loopfit_report::number::{Exponent, integer, value};
 use loopfit_study::progress::Progress;
 use loopfit_study::{Store, status};
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time between lines where there is no terminal for a bar.
@@ -31,50 +32,74 @@ pub(crate) fn aside(write: impl FnOnce()) {
     }
 }
 
-/// Runs `work` beside a bar that follows the updates made; `best` says what the lowest validation loss so far means.
-pub(crate) fn with_bar<T>(
-    total_updates: u64,
+/// A bar that follows a fit.
+pub(crate) struct Bar {
     quiet: bool,
-    control: &Control,
-    best: Option<&(dyn Fn(f64) -> String + Sync)>,
-    work: impl FnOnce() -> T,
-) -> T {
-    let begin = Instant::now();
-    let bar = bar(total_updates, quiet);
-    if bar.is_hidden() {
-        return work();
-    }
-    let show = |bar: &ProgressBar| {
-        let (done, elapsed) = (control.updates(), begin.elapsed().as_secs_f64());
-        let best = best.zip(control.best()).map(|(best, loss)| best(loss));
-        let speed = done as f64 / elapsed.max(1e-3);
-        let speed = (done > 0).then(|| format!("{} updates/s", integer(speed as u64)));
-        let left = left(done as f64 / total_updates.max(1) as f64, elapsed);
-        let parts: Vec<String> = [left, best, speed].into_iter().flatten().collect();
-        bar.set_position(done);
-        bar.set_message(fitting(&parts, room()));
-    };
-    watched(&bar, show, work)
+    /// From the first time that there is something to show.
+    shown: OnceLock<(ProgressBar, Instant)>,
+    /// What the best error so far is called.
+    error: OnceLock<&'static str>,
 }
 
-/// Runs `work` beside a bar that follows which part of it is done, as `work` tells.
-pub(crate) fn with_percent<T>(quiet: bool, work: impl FnOnce(&(dyn Fn(f64) + Sync)) -> T) -> T {
+impl Bar {
     const WHOLE: f64 = 1e6;
-    let done = AtomicU64::new(0);
-    let advance = |part: f64| {
-        done.fetch_add((part * WHOLE) as u64, Ordering::Relaxed);
-    };
-    let begin = Instant::now();
-    let bar = bar(WHOLE as u64, quiet);
-    if bar.is_hidden() {
-        return work(&advance);
+
+    /// A bar, if there is someone to see it.
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self {
+            quiet,
+            shown: OnceLock::new(),
+            error: OnceLock::new(),
+        }
     }
-    let show = |bar: &ProgressBar| {
-        let (done, elapsed) = (done.load(Ordering::Relaxed), begin.elapsed().as_secs_f64());
-        bar.set_position(done);
-        bar.set_message(left(done as f64 / WHOLE, elapsed).unwrap_or_default());
-    };
-    watched(&bar, show, || work(&advance))
+
+    /// Says what the best error so far is called.
+    pub(crate) fn call_errors(&self, name: &'static str) {
+        let _ = self.error.set(name);
+    }
+
+    /// Shows how far the work is, and asks it to stop after Ctrl-C.
+    pub(crate) fn follow(&self, now: loopfit::Progress) -> ControlFlow<()> {
+        let (bar, begin) = self.shown.get_or_init(|| {
+            let bar = bar(Self::WHOLE as u64, self.quiet);
+            if !bar.is_hidden() {
+                shown(Some(bar.clone()));
+            }
+            (bar, Instant::now())
+        });
+        if !bar.is_hidden() {
+            let elapsed = begin.elapsed().as_secs_f64();
+            let best = self.error.get().zip(now.best);
+            let best = best.map(|(name, v)| format!("best {name} {}", value(v, 4, Exponent::Own)));
+            let speed = now.updates.filter(|updates| *updates > 0);
+            let speed = speed.map(|updates| {
+                let speed = updates as f64 / elapsed.max(1e-3);
+                format!("{} updates/s", integer(speed as u64))
+            });
+            let parts = [left(now.done, elapsed), best, speed];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            bar.set_position((now.done * Self::WHOLE) as u64);
+            bar.set_message(fitting(&parts, room()));
+        }
+        match interrupt::was_interrupted() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Runs the work that it follows, and goes away.
+    pub(crate) fn beside<T, E>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let result = interrupt::searching(|_| work());
+        if let Some((bar, _)) = self.shown.get() {
+            bar.finish_and_clear();
+            shown(None);
+        }
+        result
+    }
+}
+
+fn shown(bar: Option<ProgressBar>) {
+    *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = bar;
 }
 
 /// A bar where there is someone to see it.
@@ -187,7 +212,6 @@ fn watched<T>(
     mut show: impl FnMut(&ProgressBar) + Send,
     work: impl FnOnce() -> T,
 ) -> T {
-    let shown = |bar| *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = bar;
     shown(Some(bar.clone()));
     let done = AtomicBool::new(false);
     let result = std::thread::scope(|scope| {

@@ -1,18 +1,22 @@
 //! What is asked of data: a cap, who competes, and how long to look.
 
-mod run;
+mod given;
 
 use crate::progress::{Progress, Watch};
-use crate::{Activation, Effort, Error, Fits, Method, Noise, Simulation, Table};
+use crate::{
+    Activation, Comparison, ComparisonPlan, Curve, CurvePlan, Effort, Error, Fits, Method, Noise,
+    Plan, Simulation, Table,
+};
 use loopfit_data::TaskKind;
 use loopfit_model::{ArchitectureChoice, Tokens, Tying};
+use loopfit_search::cost::Equal;
 use loopfit_search::estimate::{LOOP_ITERATIONS, TEST_FRACTION};
 use loopfit_search::protocol::Protocol;
 use loopfit_search::replication::TableOptions;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// A fit under a cap, built option by option; [`Fit::run`] and [`Fit::compare`] do it.
+/// A fit under a cap, built option by option; [`Fit::run`], [`Fit::compare`] and [`Fit::curve`] do it.
 ///
 /// The result is a function of data and options alone, the same on any number of threads and any machine, unless there is a time limit or a
 /// callback that ends it early.
@@ -36,23 +40,26 @@ use std::time::Duration;
 pub struct Fit<'a> {
     data: Data<'a>,
     table: TableOptions,
-    noise: Option<Noise>,
-    budget: Option<usize>,
-    methods: Vec<Method>,
+    pub(crate) noise: Option<Noise>,
+    pub(crate) budget: Option<usize>,
+    pub(crate) methods: Vec<Method>,
     activations: Option<Vec<Activation>>,
     iterations: Option<Vec<usize>>,
-    paper: bool,
-    test_fraction: Option<f64>,
-    refit: Option<bool>,
+    paper: Option<bool>,
+    pub(crate) test_fraction: Option<f64>,
+    pub(crate) refit: Option<bool>,
     effort: Effort,
     time: Option<Duration>,
-    seed: u64,
-    threads: usize,
+    pub(crate) seed: u64,
+    pub(crate) threads: usize,
     architectures: Vec<ArchitectureChoice>,
     shapes: Vec<(usize, usize, Tying)>,
+    /// Whether the tokens of Transformers were chosen.
+    pub(crate) tokens: bool,
     protocol: Option<Protocol>,
-    bound: Option<f32>,
-    watch: Option<Box<Watch<'a>>>,
+    pub(crate) equal: Option<Equal>,
+    pub(crate) bound: Option<f32>,
+    pub(crate) watch: Option<Box<Watch<'a>>>,
 }
 
 enum Data<'a> {
@@ -89,7 +96,7 @@ impl<'a> Fit<'a> {
             methods: Method::ALL.to_vec(),
             activations: None,
             iterations: None,
-            paper: false,
+            paper: None,
             test_fraction: None,
             refit: None,
             effort: Effort::Standard,
@@ -98,7 +105,9 @@ impl<'a> Fit<'a> {
             threads: 0,
             architectures: vec![ArchitectureChoice::Ffn],
             shapes: Vec::new(),
+            tokens: false,
             protocol: None,
+            equal: None,
             bound: None,
             watch: None,
         }
@@ -151,6 +160,12 @@ impl<'a> Fit<'a> {
         self
     }
 
+    /// Something that a person should know about the table, said before its own notes.
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.table.notes.push(note.into());
+        self
+    }
+
     /// The cap B on trainable numbers.
     pub fn budget(mut self, numbers: usize) -> Self {
         self.budget = Some(numbers);
@@ -175,9 +190,10 @@ impl<'a> Fit<'a> {
         self
     }
 
-    /// Count all numbers of the paper's form, also those that a change of basis makes redundant.
-    pub fn paper_form(mut self) -> Self {
-        self.paper = true;
+    /// Whether all numbers of the paper's form are counted, also those that a change of basis makes redundant; they are not by default,
+    /// where the selection is by cross-validation.
+    pub fn paper_form(mut self, paper: bool) -> Self {
+        self.paper = Some(paper);
         self
     }
 
@@ -219,6 +235,7 @@ impl<'a> Fit<'a> {
 
     /// Fit post-LN Transformers instead of residual networks, with these data tokens or the usual ones.
     pub fn transformer(mut self, tokens: Option<Tokens>) -> Self {
+        self.tokens = tokens.is_some();
         self.architectures = vec![ArchitectureChoice::Transformer(tokens.unwrap_or_default())];
         self
     }
@@ -248,8 +265,13 @@ impl<'a> Fit<'a> {
         self
     }
 
-    /// Call this now and then with how far the work is, from any thread; `Break` takes the best there is so far. The work waits for the call:
-    /// it should be short and start no parallel work of its own.
+    /// What the methods of a comparison by stochastic search have in common besides the cap; the same number of updates by default.
+    pub fn equal(mut self, equal: Equal) -> Self {
+        self.equal = Some(equal);
+        self
+    }
+
+    /// Call this some twenty times a second, from a thread of its own, with how far the work is; `Break` takes the best there is so far.
     pub fn progress(
         mut self,
         watch: impl Fn(Progress) -> ControlFlow<()> + Sync + Send + 'a,
@@ -258,15 +280,49 @@ impl<'a> Fit<'a> {
         self
     }
 
+    /// Checks the options and deals the rows; what comes back says what is going to happen, and does it.
+    pub fn prepare(self) -> Result<Plan<'a>, Error> {
+        Plan::new(self)
+    }
+
     /// Selects, fits and judges.
     pub fn run(self) -> Result<Fits, Error> {
-        run::run(&self)
+        self.prepare()?.run()
+    }
+
+    /// As [`Fit::prepare`], for a comparison.
+    pub fn prepare_comparison(
+        self,
+        seeds: impl IntoIterator<Item = u64>,
+    ) -> Result<ComparisonPlan<'a>, Error> {
+        ComparisonPlan::new(self, seeds.into_iter().collect())
+    }
+
+    /// Does the same for every seed and sets the methods side by side. Where the selection is by cross-validation every seed has test rows,
+    /// folds and starts of its own; where a stochastic search is made, the test rows of the first.
+    pub fn compare(self, seeds: impl IntoIterator<Item = u64>) -> Result<Comparison, Error> {
+        self.prepare_comparison(seeds)?.run()
+    }
+
+    /// As [`Fit::prepare`], for the error against the cap.
+    pub fn prepare_curve(self) -> Result<CurvePlan<'a>, Error> {
+        CurvePlan::new(self)
+    }
+
+    /// The error against the cap, from one selection under each of these caps, or under the usual ones if there are none: how many numbers
+    /// the rows need. All rows are for the selection, and the budget plays no part.
+    pub fn curve(self, caps: impl IntoIterator<Item = usize>) -> Result<Curve, Error> {
+        self.prepare_curve()?.run(caps)
     }
 
     fn iteration_counts(&self) -> Vec<usize> {
         self.iterations
             .clone()
             .unwrap_or_else(|| LOOP_ITERATIONS.to_vec())
+    }
+
+    pub(crate) fn has_test_rows(&self) -> bool {
+        self.share_of_test_rows() > 0.0 || self.table.test_rows.is_some()
     }
 
     fn share_of_test_rows(&self) -> f64 {

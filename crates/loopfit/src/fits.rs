@@ -1,21 +1,39 @@
 //! What a fit gives.
 
-use crate::{Method, Model};
+use crate::{Error, Method, Model, Plan, Subject};
+use loopfit_engine::DensityFacts;
 use loopfit_model::Network;
+use loopfit_numerics::text::count;
 use loopfit_search::estimate::{Absence, Entry, Estimate};
 use loopfit_search::fit::MethodFit;
 use std::fmt::{Display, Formatter};
 
+/// Standard errors of a paired difference from which on a method is said to be better.
+const CLEARLY: f64 = 2.0;
+
 /// The models that competed under a cap, the best first.
 #[derive(Clone, Debug)]
 pub struct Fits {
-    pub(crate) best: Best,
-    pub(crate) others: Vec<Fitted>,
-    pub(crate) absent: Vec<(Method, Absence)>,
-    pub(crate) constant: Option<Reference>,
-    pub(crate) no_cap: Option<Reference>,
-    pub(crate) notes: Vec<String>,
-    pub(crate) complete: bool,
+    subject: Subject,
+    budget: usize,
+    /// Whether the delivered model was to be fitted to all rows.
+    refit: bool,
+    best: Best,
+    others: Vec<Fitted>,
+    absent: Vec<(Method, Absence)>,
+    notes: Vec<String>,
+    found: Found,
+    density: Option<DensityFacts>,
+    complete: bool,
+}
+
+/// All that was found, by the way that led there.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// By cross-validation.
+    Estimate(Box<Estimate>),
+    /// By a stochastic search: one fit for each family, the best first.
+    Search(Vec<MethodFit>),
 }
 
 /// The winner and its model.
@@ -44,7 +62,7 @@ pub struct Fitted {
 }
 
 /// What stands beside the models and is not delivered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Reference {
     /// What it is.
@@ -56,6 +74,75 @@ pub struct Reference {
 }
 
 impl Fits {
+    pub(crate) fn new(
+        plan: &Plan<'_>,
+        found: Found,
+        density: Option<DensityFacts>,
+        complete: bool,
+    ) -> Result<Self, Error> {
+        let metric = plan.subject().error;
+        let of_entry = |e: &Entry| Fitted {
+            method: e.method,
+            network: e.network.clone(),
+            metric,
+            validation: e.validation,
+            validation_se: Some(e.validation_se),
+            test: finite(e.test.error),
+        };
+        let of_fit = |fit: &MethodFit| Fitted {
+            method: Some(fit.family.method),
+            network: fit.model.parameters.network().clone(),
+            metric,
+            validation: fit.validation,
+            validation_se: None,
+            test: finite(fit.judged.error),
+        };
+        let has_model = |fit: &&MethodFit| !fit.not_reached() && !fit.failed();
+        let (mut all, absent, model, complete): (Vec<Fitted>, _, _, _) = match &found {
+            Found::Estimate(e) => (
+                e.entries.iter().map(of_entry).collect(),
+                e.absent.clone(),
+                e.model.clone(),
+                e.complete,
+            ),
+            Found::Search(fits) => (
+                fits.iter().filter(has_model).map(of_fit).collect(),
+                fits.iter()
+                    .filter(|fit| !has_model(fit))
+                    .map(|fit| match fit.failed() {
+                        true => (fit.family.method, Absence::Failed),
+                        false => (fit.family.method, Absence::NotReached),
+                    })
+                    .collect(),
+                fits.first().ok_or(Error::Cancelled)?.model.clone(),
+                complete,
+            ),
+        };
+        if all.is_empty() {
+            return Err(Error::Cancelled);
+        }
+        Ok(Self {
+            subject: plan.subject().clone(),
+            budget: plan.budget(),
+            refit: plan.estimate().is_some_and(|ask| ask.refit),
+            best: Best {
+                fitted: all.remove(0),
+                model: model.into(),
+            },
+            others: all,
+            absent,
+            notes: plan.notes().to_vec(),
+            found,
+            density,
+            complete,
+        })
+    }
+
+    /// What was learned from what.
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
     /// The winner.
     pub fn best(&self) -> &Best {
         &self.best
@@ -66,20 +153,29 @@ impl Fits {
         std::iter::once(&self.best.fitted).chain(&self.others)
     }
 
-    /// The methods that were asked for and have no model, and why; those of a stochastic search whose fits all failed are among those not
-    /// reached.
+    /// The methods that were asked for and have no model, and why.
     pub fn absent(&self) -> &[(Method, Absence)] {
         &self.absent
     }
 
     /// The best constant; none where a stochastic search was made.
-    pub fn constant(&self) -> Option<&Reference> {
-        self.constant.as_ref()
+    pub fn constant(&self) -> Option<Reference> {
+        let (validation, test) = self.estimate()?.constant;
+        Some(Reference {
+            name: "constant",
+            validation,
+            test: finite(test),
+        })
     }
 
     /// What a strong method reaches without any cap, if one was tried.
-    pub fn no_cap(&self) -> Option<&Reference> {
-        self.no_cap.as_ref()
+    pub fn no_cap(&self) -> Option<Reference> {
+        let (name, validation, test) = self.estimate()?.no_cap?;
+        Some(Reference {
+            name,
+            validation,
+            test: finite(test),
+        })
     }
 
     /// What a person should know about rows and columns.
@@ -92,77 +188,122 @@ impl Fits {
         self.complete
     }
 
-    pub(crate) fn of_estimate(
-        metric: &'static str,
-        estimate: Estimate,
-        mut notes: Vec<String>,
-    ) -> Option<Self> {
-        let of_entry = |e: &Entry| Fitted {
-            method: e.method,
-            network: e.network.clone(),
-            metric,
-            validation: e.validation,
-            validation_se: Some(e.validation_se),
-            test: finite(e.test.error),
-        };
-        let mut all = estimate.entries.iter().map(of_entry);
-        let reference = |name, (validation, test)| Reference {
-            name,
-            validation,
-            test: finite(test),
-        };
-        notes.extend(estimate.notes);
-        Some(Self {
-            best: Best {
-                fitted: all.next()?,
-                model: estimate.model.into(),
-            },
-            others: all.collect(),
-            absent: estimate.absent,
-            constant: Some(reference("constant", estimate.constant)),
-            no_cap: estimate
-                .no_cap
-                .map(|(name, validation, test)| reference(name, (validation, test))),
-            notes,
-            complete: estimate.complete,
-        })
+    /// All that was found, for tables of one's own.
+    pub fn found(&self) -> &Found {
+        &self.found
     }
 
-    pub(crate) fn of_search(
-        metric: &'static str,
-        fits: Vec<MethodFit>,
-        notes: Vec<String>,
-        complete: bool,
-    ) -> Option<Self> {
-        let of_fit = |fit: &MethodFit| Fitted {
-            method: Some(fit.family.method),
-            network: fit.model.parameters.network().clone(),
-            metric,
-            validation: fit.validation,
-            validation_se: None,
-            test: finite(fit.judged.error),
+    /// How well the normaliser of a density is known.
+    pub fn density(&self) -> Option<&DensityFacts> {
+        self.density.as_ref()
+    }
+
+    fn estimate(&self) -> Option<&Estimate> {
+        match &self.found {
+            Found::Estimate(estimate) => Some(estimate),
+            Found::Search(_) => None,
+        }
+    }
+
+    /// Whether the best model needs most of the cap and no linear one is as good, so that a larger cap may help; not known of a
+    /// stochastic search.
+    pub fn uses_its_cap(&self) -> bool {
+        let Some(estimate) = self.estimate() else {
+            return false;
         };
-        let (reached, missed): (Vec<MethodFit>, Vec<MethodFit>) = fits
-            .into_iter()
-            .partition(|fit| !fit.not_reached() && !fit.failed());
-        let others = reached.iter().skip(1).map(of_fit).collect();
-        let fitted = of_fit(reached.first()?);
-        let missed = missed
-            .iter()
-            .map(|fit| (fit.family.method, Absence::NotReached));
-        Some(Self {
-            others,
-            absent: missed.collect(),
-            constant: None,
-            no_cap: None,
-            notes,
-            complete,
-            best: Best {
-                fitted,
-                model: reached.into_iter().next()?.model.into(),
-            },
+        let best = &estimate.entries[0];
+        let as_good = |linear: &&Entry| best.method.is_none() || best.better_than(linear) < 1.0;
+        let has_networks = estimate.entries.iter().any(|e| e.method.is_some());
+        estimate.complete
+            && has_networks
+            && linear(estimate).filter(as_good).is_none()
+            && 4 * best.network.count() > 3 * self.budget
+    }
+
+    /// What the errors mean, in sentences: whether looping pays, whether a smaller cap would do, which rows the model has seen.
+    pub fn conclusions(&self) -> Vec<String> {
+        let Some(estimate) = self.estimate() else {
+            return Vec::new();
+        };
+        let mut sentences = Vec::new();
+        if estimate.complete {
+            sentences.extend(looping(estimate));
+            sentences.extend(self.cap_needed(estimate));
+        }
+        sentences.extend(rows_seen(estimate, self.refit));
+        sentences
+    }
+
+    /// How far the cap is from what the rows support.
+    fn cap_needed(&self, estimate: &Estimate) -> Option<String> {
+        let best = &estimate.entries[0];
+        let linear = linear(estimate);
+        if estimate.entries.len() == usize::from(linear.is_some()) {
+            return None;
+        }
+        Some(match linear {
+            Some(linear) if best.method.is_none() => format!(
+                "No network is better than the linear model: a cap of {} would do.",
+                linear.network.count()
+            ),
+            Some(linear) if best.better_than(linear) < 1.0 => format!(
+                "The linear model with {} is within the noise of the best.",
+                count(linear.network.count(), "number")
+            ),
+            _ if self.uses_its_cap() => format!(
+                "The best model uses its cap: more than {} may help.",
+                count(self.budget, "number")
+            ),
+            _ => format!(
+                "A cap of {} would do: the best model needs no more.",
+                best.network.count()
+            ),
         })
     }
+}
+
+fn linear(estimate: &Estimate) -> Option<&Entry> {
+    estimate.entries.iter().find(|e| e.method.is_none())
+}
+
+/// Whether looping pays; nothing where one of Single and Loop is missing.
+fn looping(estimate: &Estimate) -> Option<String> {
+    let of = |method: Method| estimate.entries.iter().find(|e| e.method == Some(method));
+    let (single, looped) = (of(Method::Single)?, of(Method::Loop)?);
+    Some(match looped.better_than(single) {
+        z if z > CLEARLY => format!(
+            "Looping pays here: Loop's error is {:.0}% below Single's.",
+            100.0 * (1.0 - looped.validation / single.validation)
+        ),
+        z if z < -CLEARLY => "Looping does not pay here: Single is better.".to_string(),
+        _ => "Looping makes no clear difference here.".to_string(),
+    })
+}
+
+/// Which rows the delivered model has seen, and which the errors are of.
+fn rows_seen(estimate: &Estimate, refit: bool) -> Vec<String> {
+    let Some(assessment) = &estimate.model.assessment else {
+        return Vec::new();
+    };
+    let rows = count(assessment.rows, "row");
+    let tested = count(assessment.test_rows, "test row");
+    let again = match refit && assessment.rows > estimate.selection_rows {
+        true => "After the selection the model was fitted again, to all",
+        false => "The model was fitted to",
+    };
+    let mut sentences = vec![match (refit, assessment.test_rows) {
+        (_, 0) => {
+            format!("{again} {rows}; validation errors are of rows that the fits had not seen.")
+        }
+        (true, _) => format!(
+            "{again} {rows}; validation errors are of rows that the fits had not seen, test errors of the same selection without the {tested}."
+        ),
+        (false, _) => format!("{again} {rows} and has not seen the {tested}."),
+    }];
+    if assessment.clip {
+        sentences.push("Predictions are held to the range of the targets seen.".to_string());
+    }
+    sentences
 }
 
 impl Best {

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! - [`Table`]: named columns, from a file or from memory;
-//! - [`Fit`]: everything that may be asked for, and [`Fit::run`]; [`Fit::compare`] repeats it over seeds;
+//! - [`Fit`]: everything that may be asked for, and [`Fit::run`]; [`Fit::compare`] repeats it over seeds, [`Fit::curve`] over caps;
 //! - [`Fits`]: who competed and how good they are, with the best one's model;
 //! - [`Model`]: predictions, intervals, scores, draws from a density, one file.
 //!
@@ -25,24 +25,32 @@
 #![forbid(unsafe_code)]
 
 mod comparison;
+mod curve;
 mod effort;
 mod error;
 mod fit;
 mod fits;
 mod model;
+mod plan;
 mod progress;
+mod subject;
 
-pub use comparison::{Compared, Comparison};
+pub use comparison::{Compared, Comparison, ComparisonPlan};
+pub use curve::CurvePlan;
 pub use effort::Effort;
-pub use error::Error;
+pub use error::{Error, Given, Reason};
 pub use fit::Fit;
-pub use fits::{Best, Fits, Fitted, Reference};
+pub use fits::{Best, Fits, Fitted, Found, Reference};
 pub use loopfit_data::table::{Categorical, Decimal, Delimiter, Limits, MISSING};
-pub use loopfit_data::{Column, ReadOptions, Simulation, Table, TableError, TaskKind};
-pub use loopfit_engine::{FittedModel, Predictions, Score};
+pub use loopfit_data::{Column, ReadOptions, Simulation, Table, TableError, Task, TaskKind};
+pub use loopfit_engine::{DensityFacts, FittedModel, Predictions, Score};
 pub use loopfit_model::{Activation, Method, Network, Tokens, Tying};
+pub use loopfit_search::cost::Equal;
+pub use loopfit_search::curve::{Curve, CurvePoint};
 pub use loopfit_search::estimate::Absence;
 pub use loopfit_search::protocol::Protocol;
 pub use loopfit_search::replication::Noise;
 pub use model::Model;
+pub use plan::Plan;
 pub use progress::Progress;
+pub use subject::Subject;

@@ -2,12 +2,10 @@
 
 use loopfit_engine::Control;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Time between two calls where work does not tell by itself.
+/// Time between two calls.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// How far a fit is.
@@ -16,10 +14,17 @@ const PERIOD: Duration = Duration::from_millis(50);
 pub struct Progress {
     /// The part of the work that is done, from 0 to 1.
     pub done: f64,
+    /// The lowest validation error so far, where it is known.
+    pub best: Option<f64>,
+    /// Updates of a stochastic search so far.
+    pub updates: Option<u64>,
 }
 
 /// A callback.
 pub(crate) type Watch<'a> = dyn Fn(Progress) -> ControlFlow<()> + Sync + Send + 'a;
+
+/// What a validation loss means in the units of the data.
+type ErrorOf<'a> = &'a (dyn Fn(f64) -> f64 + Sync);
 
 /// Runs `work`, which tells of each part that is done.
 pub(crate) fn told<T>(
@@ -27,15 +32,17 @@ pub(crate) fn told<T>(
     control: &Control,
     work: impl FnOnce(&(dyn Fn(f64) + Sync)) -> T,
 ) -> T {
-    let done = Mutex::new(0.0);
-    work(&|part| {
-        let Some(watch) = watch else { return };
-        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-        *done = f64::min(*done + part, 1.0);
-        if watch(Progress { done: *done }).is_break() {
-            control.interrupt();
-        }
-    })
+    const WHOLE: f64 = 1e9;
+    let done = AtomicU64::new(0);
+    let advance = |part: f64| {
+        done.fetch_add((part * WHOLE) as u64, Ordering::Relaxed);
+    };
+    let now = || Progress {
+        done: (done.load(Ordering::Relaxed) as f64 / WHOLE).min(1.0),
+        best: None,
+        updates: None,
+    };
+    watched(watch, control, &now, || work(&advance))
 }
 
 /// Runs `work`, whose updates are counted.
@@ -43,6 +50,22 @@ pub(crate) fn counted<T>(
     watch: Option<&Watch<'_>>,
     control: &Control,
     total: u64,
+    error: Option<ErrorOf<'_>>,
+    work: impl FnOnce() -> T,
+) -> T {
+    let now = || Progress {
+        done: (control.updates() as f64 / total.max(1) as f64).min(1.0),
+        best: error.zip(control.best()).map(|(error, loss)| error(loss)),
+        updates: Some(control.updates()),
+    };
+    watched(watch, control, &now, work)
+}
+
+/// Runs `work` while another thread tells how far it is, and asks whether to go on.
+fn watched<T>(
+    watch: Option<&Watch<'_>>,
+    control: &Control,
+    now: &(dyn Fn() -> Progress + Sync),
     work: impl FnOnce() -> T,
 ) -> T {
     let Some(watch) = watch else { return work() };
@@ -57,8 +80,7 @@ pub(crate) fn counted<T>(
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !ended.load(Ordering::Relaxed) {
-                let done = (control.updates() as f64 / total.max(1) as f64).min(1.0);
-                if watch(Progress { done }).is_break() {
+                if watch(now()).is_break() {
                     control.interrupt();
                 }
                 std::thread::sleep(PERIOD);

@@ -133,14 +133,19 @@ fn methods_are_compared_seed_by_seed() {
     let table = table();
     let comparison = quick(&table, "y", "class").compare([1, 2]).unwrap();
     assert_eq!((comparison.seeds.len(), comparison.methods.len()), (2, 3));
-    assert!(comparison.methods.is_sorted_by(|a, b| a.mean() <= b.mean()));
+    assert_eq!(comparison.methods[0].name(), "linear");
+    let is_whole = |m: &loopfit::Compared| m.errors.len() == 2 && m.networks.len() == 2;
+    assert!(comparison.methods.iter().all(is_whole));
     assert_eq!(comparison.lowest_on().iter().sum::<usize>(), 2);
     let simulated = Fit::simulation("bumps".parse::<Simulation>().unwrap(), 64, 32);
     let simulated = simulated
         .budget(40)
         .methods([Method::Loop])
         .effort(Effort::Updates(64));
-    assert_eq!(simulated.compare([5]).unwrap().metric, "MSE against f0");
+    assert_eq!(
+        simulated.compare([5]).unwrap().subject.test_error,
+        "MSE against f0"
+    );
 }
 
 #[test]

@@ -10,9 +10,22 @@ pub fn plain(x: f64) -> String {
     }
 }
 
-/// So many of something: `1 thread`, `2 threads`.
+/// A whole number with its thousands apart: `96,000`.
+pub fn integer(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// So many of something: `1 thread`, `2 threads`, `1,000 rows`.
 pub fn count(number: usize, noun: &str) -> String {
-    format!("{number} {}", plural(number, noun))
+    format!("{} {}", integer(number as u64), plural(number, noun))
 }
 
 /// The noun behind a number: `thread` behind 1, `threads` behind others.

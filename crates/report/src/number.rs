@@ -1,7 +1,7 @@
 //! How numbers are printed, everywhere: enough digits to see the differences,
 //! no more than the standard error supports.
 
-use loopfit_numerics::text::plural;
+pub use loopfit_numerics::text::{count, integer};
 
 /// What stands in for a number that does not exist.
 pub const ABSENT: &str = "–";
@@ -147,24 +147,6 @@ pub fn of_log(ln: f64, digits: usize) -> String {
     } else {
         format!("10^({})", value(log10, digits, Exponent::Own))
     }
-}
-
-/// A whole number with its thousands apart: `96,000`.
-pub fn integer(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// So many of something: `1 thread`, `2 threads`, `1,000 rows`.
-pub fn count(number: usize, noun: &str) -> String {
-    format!("{} {}", integer(number as u64), plural(number, noun))
 }
 
 /// A number as it is given, without more digits than it needs: `64`, `131072`, `0.05`,

@@ -25,6 +25,14 @@ impl Family {
         architectures.iter().flat_map(of).collect()
     }
 
+    /// A method of the residual FFN.
+    pub fn ffn(method: Method) -> Self {
+        Self {
+            architecture: ArchitectureChoice::Ffn,
+            method,
+        }
+    }
+
     /// The name that JSON output and random streams use: `loop`, `loop-transformer`.
     pub fn key(&self) -> String {
         match self.architecture {

@@ -1,31 +1,24 @@
 //! `loopfit compare`.
 
-mod estimate;
 mod result;
 
 use crate::architecture::ArchitectureArguments;
-use crate::data::{LearnArguments, between, cap, replications, seed};
+use crate::asked::wrong;
+use crate::data::{LearnArguments, between, cap, given, replications, seed};
 use crate::effort::{SearchArguments, about};
 use crate::estimating::EstimateArguments;
 use crate::exit::{Exit, usage};
 use crate::methods::MethodsArgument;
-use crate::{Global, interrupt, output, progress};
+use crate::progress::Bar;
+use crate::{Global, output};
 use anyhow::Result;
 use clap::ValueEnum;
-use loopfit_engine::Engine;
-use loopfit_model::{ArchitectureChoice, Method, Tying};
+use loopfit::{Equal, Fit, Tying};
+use loopfit_report::Comparison;
 use loopfit_report::number;
-use loopfit_report::{Comparison, MethodResult, SeedResult};
-use loopfit_search::compare::{Prepared, SeedFits};
-use loopfit_search::cost::Equal;
-use loopfit_search::fit::{MethodFit, Request};
-use loopfit_search::protocol::Protocol;
-use loopfit_search::replication::{Noise, Source};
-use loopfit_search::{Family, SearchError};
 use result::Compared;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
 
 #[derive(clap::Args)]
 #[command(
@@ -68,11 +61,12 @@ enum EqualName {
 }
 
 impl EqualName {
-    fn equal(self) -> Equal {
+    /// What is asked for; the same number of updates is what a search gives anyway.
+    fn equal(self) -> Option<Equal> {
         match self {
-            Self::Updates => Equal::Updates,
-            Self::Time => Equal::Time,
-            Self::Flops => Equal::Flops,
+            Self::Updates => None,
+            Self::Time => Some(Equal::Time),
+            Self::Flops => Some(Equal::Flops),
         }
     }
 }
@@ -117,60 +111,52 @@ impl FromStr for Shape {
     }
 }
 
-/// All that a comparison is made of.
-pub(crate) struct Setup {
-    pub(crate) source: Source,
-    pub(crate) noise: Option<Noise>,
-    pub(crate) budget: usize,
-    pub(crate) families: Vec<Family>,
-    pub(crate) seeds: Vec<u64>,
-    pub(crate) updates: usize,
-    pub(crate) protocol: Arc<Protocol>,
-    pub(crate) equal: Equal,
-}
-
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let Some(last) = a.first_seed.checked_add(a.seeds as u64 - 1) else {
         return Err(usage(
             "the seeds run past the largest number: use a smaller --first-seed".to_string(),
         ));
     };
-    let source = a.learn.source(a.first_seed)?;
-    let protocol = a.search.protocol(&source)?;
-    let methods = a.methods.chosen(&a.search)?;
-    let families = a.architecture.families(&methods, &protocol)?;
-    estimate::say(&source, global);
-    let seeds: Vec<u64> = (a.first_seed..=last).collect();
-    let report = a.report.as_deref();
-    let _directory = report.map(output::create_directory).transpose()?;
-    if a.equal == EqualName::Updates
-        && a.estimate
-            .applies(&source, a.architecture.is_ffn(), &a.search)?
-    {
-        let (compared, exit) = estimate::run(a, &source, methods, &seeds, global)?;
-        return finish(&compared, a.report.as_deref(), exit, global);
-    }
-    let setup = Setup {
-        source,
-        noise: a.learn.noise(),
-        budget: a.budget,
-        families,
-        seeds,
-        updates: a.search.updates(),
-        protocol,
-        equal: a.equal.equal(),
-    };
-    let (compared, exit) = setup.run(global)?;
-    finish(&compared, a.report.as_deref(), exit, global)
+    let read = a.learn.read()?;
+    let mut fit = a.learn.fit(&read).budget(a.budget);
+    fit = a.estimate.apply(a.methods.apply(fit));
+    fit = a.search.apply(a.architecture.apply(fit)?)?;
+    fit = given(fit, a.equal.equal(), Fit::equal);
+    let seeds = a.first_seed..=last;
+    let updates = a.search.updates_option();
+    compare(fit, seeds, updates, a.report.as_deref(), global)
 }
 
-/// Prints a comparison as the user wants it, writes its report and says whether all seeds are there.
-pub(crate) fn finish(
-    compared: &Compared,
+/// Compares, prints the comparison as the user wants it, writes its report and says whether all seeds are there.
+pub(crate) fn compare(
+    fit: Fit<'_>,
+    seeds: impl IntoIterator<Item = u64>,
+    updates: &str,
     report: Option<&Path>,
-    exit: Exit,
     global: &Global,
 ) -> Result<Exit> {
+    let seeds: Vec<u64> = seeds.into_iter().collect();
+    let asked = seeds.len();
+    let bar = Bar::new(global.quiet);
+    let fit = fit.threads(global.threads).progress(|now| bar.follow(now));
+    let wrong = |error| wrong(error, updates);
+    let plan = fit.prepare_comparison(seeds).map_err(wrong)?;
+    let _directory = report.map(output::create_directory).transpose()?;
+    if !global.quiet {
+        plan.notes().iter().for_each(|note| output::say(note));
+        if let Some((updates, seconds)) = plan.searches().map_err(wrong)? {
+            output::say(&format!(
+                "search: {}, {} updates in all, {} on {}",
+                number::count(asked, "seed"),
+                number::integer(updates),
+                about(seconds),
+                number::count(plan.threads(), "thread")
+            ));
+        }
+    }
+    let found = bar.beside(|| plan.run()).map_err(wrong)?;
+    let failed = found.failed;
+    let compared = Compared::new(&found, asked)?;
     if global.json {
         output::print_json(&compared.to_json())?;
     } else {
@@ -179,171 +165,14 @@ pub(crate) fn finish(
     if let Some(directory) = report {
         write_report(&compared.comparison, directory, global.quiet)?;
     }
-    if !compared.is_complete() {
+    Ok(if !compared.is_complete() {
         output::say(&format!("interrupted: {}", compared.so_far()));
-        return Ok(Exit::Interrupted);
-    }
-    Ok(exit)
-}
-
-impl Setup {
-    /// Runs the comparison.
-    pub(crate) fn run(&self, global: &Global) -> Result<(Compared, Exit)> {
-        let request = Request {
-            budget: self.budget,
-            families: self.families.clone(),
-            updates: self.updates,
-            protocol: self.protocol.clone(),
-        };
-        let engine = Engine::new(global.threads)?;
-        let mut left_out = Vec::new();
-        let seeds = interrupt::searching(|control| {
-            let prepared = Prepared::new(
-                &engine,
-                &self.source,
-                self.noise,
-                &self.seeds,
-                request,
-                self.equal,
-                control,
-            )?;
-            left_out = prepared.notes().to_vec();
-            if !global.quiet {
-                left_out.iter().for_each(|note| output::say(note));
-                output::say(&format!(
-                    "search: {}, {} updates in all, {} on {}",
-                    number::count(self.seeds.len(), "seed"),
-                    number::integer(prepared.updates()),
-                    about(prepared.seconds(&engine)?),
-                    number::count(engine.threads(), "thread")
-                ));
-            }
-            progress::with_bar(prepared.updates(), global.quiet, control, None, || {
-                prepared.run(&engine, control)
-            })
-        })?;
-        if seeds.is_empty() {
-            return Err(SearchError::Interrupted.into());
-        }
-        let failed = seeds.iter().flat_map(|s| &s.fits).any(MethodFit::failed);
-        let exit = if failed { Exit::FitsFailed } else { Exit::Done };
-        Ok((self.compared(&seeds, left_out)?, exit))
-    }
-
-    fn compared(&self, seeds: &[SeedFits], left_out: Vec<String>) -> Result<Compared> {
-        let fits = seeds.first().map_or(&[][..], |first| &first.fits);
-        let families: Vec<&Family> = fits.iter().map(|fit| &fit.family).collect();
-        let methods = families.iter().enumerate().map(|(i, family)| MethodResult {
-            key: family.key(),
-            name: family.to_string(),
-            updates: most_updates(seeds, i),
-            results: seeds
-                .iter()
-                .map(|s| {
-                    let network = s.fits[i].model.parameters.network();
-                    SeedResult {
-                        shape: shape(network),
-                        count: network.count(),
-                        value: s.fits[i].judged.error,
-                    }
-                })
-                .collect(),
-        });
-        let name = self.source.name();
-        let title = format!(
-            "{} on {name} under B = {}",
-            what_competes(&families),
-            self.budget
-        );
-        let updates: Vec<u64> = (0..families.len())
-            .map(|i| most_updates(seeds, i))
-            .collect();
-        let same = updates.iter().all(|u| *u == updates[0]);
-        let each = families
-            .iter()
-            .zip(&updates)
-            .map(|(family, updates)| format!("{family} {}", number::integer(*updates)))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let note = match self.equal {
-            Equal::Updates if same => format!(
-                "Every method had the same number of updates for each seed: {}.",
-                number::integer(updates[0])
-            ),
-            Equal::Updates => format!(
-                "Every method was given the same number of updates for each seed; some fits ended early: {each}."
-            ),
-            Equal::Time => format!(
-                "Every method was given the same time on one thread, as measured here; updates for each seed: {each}."
-            ),
-            Equal::Flops => format!(
-                "Every method was given the same floating-point operations; updates for each seed: {each}."
-            ),
-        };
-        let comparison = Comparison::new(
-            title,
-            name,
-            self.budget,
-            self.source.metric(self.noise),
-            seeds.iter().map(|s| s.seed).collect(),
-            methods.collect(),
-        )?;
-        let notes = match &self.source {
-            Source::Table(table) => table.notes.clone(),
-            Source::Simulation { .. } => Vec::new(),
-        };
-        let networks = (0..families.len()).map(|i| {
-            let network = |s: &SeedFits| s.fits[i].model.parameters.network().clone();
-            seeds.iter().map(network).collect()
-        });
-        let compared = Compared {
-            comparison: comparison.with_notes(notes.into_iter().chain([note]).chain(left_out)),
-            families: families
-                .iter()
-                .map(|f| (f.method.key(), f.architecture.key()))
-                .collect(),
-            networks: networks.collect(),
-            asked: self.seeds.len(),
-        };
-        Ok(compared.with_note())
-    }
-}
-
-/// What the title calls the families.
-fn what_competes(families: &[&Family]) -> String {
-    let is_ffn = |family: &&Family| family.architecture == ArchitectureChoice::Ffn;
-    let taking_part = |method: &Method| families.iter().any(|f| f.method == *method);
-    let methods = Method::ALL.into_iter().filter(taking_part);
-    let methods = names(methods);
-    match (families.iter().any(is_ffn), families.iter().all(is_ffn)) {
-        (_, true) => methods,
-        (true, false) => format!("{methods} FFNs and Transformers"),
-        (false, false) => format!("{methods} Transformers"),
-    }
-}
-
-/// `Single, Loop and Untied`.
-fn names(methods: impl IntoIterator<Item = Method>) -> String {
-    let names: Vec<String> = methods.into_iter().map(|m| m.to_string()).collect();
-    match &names[..] {
-        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
-        _ => names.concat(),
-    }
-}
-
-/// Updates of a method's search, over the seeds the most.
-fn most_updates(seeds: &[SeedFits], method: usize) -> u64 {
-    seeds
-        .iter()
-        .map(|s| s.fits[method].updates as u64)
-        .max()
-        .unwrap_or(0)
-}
-
-/// `q = 4, r = 11, T = 16`.
-fn shape(network: &loopfit_model::Network) -> String {
-    let (q, r, t) = (network.q(), network.r(), network.tying().iterations());
-    format!("q = {q}, r = {r}, T = {t}")
+        Exit::Interrupted
+    } else if failed {
+        Exit::FitsFailed
+    } else {
+        Exit::Done
+    })
 }
 
 /// Writes a comparison as Markdown with its figure, and as one HTML page.

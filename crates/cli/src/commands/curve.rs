@@ -1,20 +1,19 @@
 //! `loopfit curve`.
 
+use crate::asked::wrong;
 use crate::data::{LearnArguments, cap, seed};
 use crate::estimating::EstimateArguments;
 use crate::exit::{Exit, usage};
 use crate::json::object;
-use crate::{Global, interrupt, json, output, progress};
+use crate::progress::Bar;
+use crate::{Global, json, output};
 use anyhow::Result;
 use clap::ValueEnum;
-use loopfit_engine::Engine;
-use loopfit_model::Method;
+use loopfit::{Curve, CurvePlan, CurvePoint, Effort, Error};
 use loopfit_report::figure::{self, Curves, LevelLine, Panel, Scale};
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
-use loopfit_search::curve::{Caps, Curve, CurvePoint};
-use loopfit_search::estimate::{self, Entry, Prepared};
-use loopfit_search::replication::Source;
+use loopfit_search::estimate::Entry;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -52,27 +51,16 @@ enum EffortName {
 }
 
 impl EffortName {
-    fn work(self) -> f64 {
+    fn effort(self) -> Effort {
         match self {
-            Self::Quick => estimate::QUICK,
-            Self::Standard => estimate::STANDARD,
-            Self::Strong => estimate::STRONG,
-        }
-    }
-}
-
-impl Arguments {
-    fn caps(&self) -> Caps {
-        match self.caps.is_empty() {
-            true => Caps::Usual,
-            false => Caps::Given(self.caps.clone()),
+            Self::Quick => Effort::Quick,
+            Self::Standard => Effort::Standard,
+            Self::Strong => Effort::Strong,
         }
     }
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    let methods = Method::ALL.to_vec();
-    let ask = a.estimate.selection(methods, a.effort.work(), a.seed)?;
     if let Some(path) = &a.plot {
         if path.extension().is_none_or(|e| e != "svg") {
             return Err(usage(
@@ -82,37 +70,33 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         let read: Vec<_> = a.learn.data.file().into_iter().collect();
         output::check_writable(path, &read)?;
     }
-    let source = a.learn.source(a.seed)?;
-    if source.is_density() {
-        return Err(usage(
-            "a density has no targets to validate on: `loopfit curve` needs a target to predict"
-                .to_string(),
-        ));
-    }
-    let engine = Engine::new(global.threads)?;
-    let prepared = Prepared::new(&source, a.learn.noise(), &ask)?;
-    let notes = notes(&source, &prepared);
+    let read = a.learn.read()?;
+    let bar = Bar::new(global.quiet);
+    let fit = a
+        .estimate
+        .apply(a.learn.fit(&read).effort(a.effort.effort()));
+    let fit = fit.seed(a.seed).threads(global.threads);
+    let fit = fit.progress(|now| bar.follow(now));
+    let wrong = |error: Error| wrong(error, "--effort");
+    let plan = fit.prepare_curve().map_err(wrong)?;
     if !global.quiet {
-        notes.iter().for_each(|note| output::say(note));
+        plan.notes().iter().for_each(|note| output::say(note));
     }
     let started = Instant::now();
-    let curve = interrupt::searching(|control| {
-        progress::with_percent(global.quiet, |advance| {
-            Curve::new(&prepared, &engine, &ask, &a.caps(), control, advance)
-        })
-    })?;
+    let curve = bar.beside(|| plan.run(a.caps.iter().copied()));
+    let curve = curve.map_err(wrong)?;
     let seconds = started.elapsed().as_secs_f64();
     if let Some(path) = &a.plot {
-        output::write_file(path, &figure(a, &source, &curve).to_svg())?;
+        output::write_file(path, &figure(&plan, &curve).to_svg())?;
     }
     if global.json {
-        let mut result = to_json(a, &source, &prepared, &notes, &curve);
+        let mut result = to_json(a, &plan, &curve);
         let complete = curve.complete;
-        let search = json!({"seconds": seconds, "complete": complete, "work": ask.work});
+        let search = json!({"seconds": seconds, "complete": complete, "work": plan.ask().work});
         result.insert("search".into(), search);
         output::print_json(&result)?;
     } else {
-        output::print(&to_text(a, &source, &prepared, &curve))?;
+        output::print(&to_text(&plan, &curve))?;
     }
     if let Some(path) = &a.plot {
         output::wrote(path, global);
@@ -124,19 +108,6 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What a person should know about the data beforehand.
-fn notes(source: &Source, prepared: &Prepared) -> Vec<String> {
-    let mut notes = source.notes();
-    notes.extend(prepared.notes.iter().cloned());
-    notes.push(format!(
-        "rows: {} for {}; inputs: {}",
-        number::integer(prepared.selection_rows() as u64),
-        prepared.selected_by(),
-        prepared.inputs().len()
-    ));
-    notes
-}
-
 /// `Loop (q = 4, r = 11, T = 16, tanh)`: the numbers have a column of their own.
 fn name(entry: &Entry) -> String {
     let network = entry.network.to_string();
@@ -146,19 +117,19 @@ fn name(entry: &Entry) -> String {
     }
 }
 
-fn to_text(a: &Arguments, source: &Source, prepared: &Prepared, curve: &Curve) -> String {
-    let noise = a.learn.noise();
-    let tested = prepared.test_rows() > 0;
+fn to_text(plan: &CurvePlan<'_>, curve: &Curve) -> String {
+    let subject = plan.subject();
+    let tested = plan.test_rows() > 0;
     let mut columns = vec![
         ("cap", Align::Right),
         ("best model", Align::Left),
         ("numbers", Align::Right),
-        (source.validation_metric(noise), Align::Right),
+        (subject.validation_error, Align::Right),
         ("(SE)", Align::Right),
         ("linear", Align::Right),
     ];
     if tested {
-        columns.push((source.metric(noise), Align::Right));
+        columns.push((subject.test_error, Align::Right));
     }
     let mut table = Table::new(columns);
     let bests = || curve.points.iter().map(|point| curve.best(point));
@@ -192,8 +163,8 @@ fn to_text(a: &Arguments, source: &Source, prepared: &Prepared, curve: &Curve) -
     }
     let mut text = format!(
         "Error against the cap, by {} on {}\n{}",
-        prepared.selected_by(),
-        number::count(prepared.selection_rows(), "row"),
+        plan.selected_by(),
+        number::count(plan.selection_rows(), "row"),
         table.to_terminal(output::color())
     );
     for sentence in curve.conclusions() {
@@ -212,7 +183,7 @@ fn beside(curve: &Curve) -> Vec<(String, f64)> {
 }
 
 /// Bands are one standard error wide on both sides.
-fn figure(a: &Arguments, source: &Source, curve: &Curve) -> Curves {
+fn figure(plan: &CurvePlan<'_>, curve: &Curve) -> Curves {
     let point = |point: &CurvePoint, entry: &Entry| figure::Point {
         x: point.cap as f64,
         centre: entry.validation,
@@ -237,11 +208,11 @@ fn figure(a: &Arguments, source: &Source, curve: &Curve) -> Curves {
         points,
     };
     Curves {
-        title: format!("How many numbers does {} need?", source.name()),
+        title: format!("How many numbers does {} need?", plan.subject().data),
         panels: vec![Panel {
             title: String::new(),
             x_label: "cap B on the number of trainable numbers".to_string(),
-            y_label: source.validation_metric(a.learn.noise()).to_string(),
+            y_label: plan.subject().validation_error.to_string(),
             x_scale: Scale::Log,
             y_scale: Scale::Log,
             curves: vec![
@@ -260,13 +231,7 @@ fn figure(a: &Arguments, source: &Source, curve: &Curve) -> Curves {
 const BEST: usize = 3;
 const LINEAR: usize = 4;
 
-fn to_json(
-    a: &Arguments,
-    source: &Source,
-    prepared: &Prepared,
-    notes: &[String],
-    curve: &Curve,
-) -> Map<String, Value> {
+fn to_json(a: &Arguments, plan: &CurvePlan<'_>, curve: &Curve) -> Map<String, Value> {
     let points = curve.points.iter().map(|point| {
         let entries: Vec<Value> = point.entries.iter().map(json::entry).collect();
         json!({
@@ -274,13 +239,12 @@ fn to_json(
             "linear": curve.linear(point).map(json::entry), "selected": entries,
         })
     });
-    let task = prepared.preprocessing().task();
-    let noise = a.learn.noise();
+    let subject = plan.subject();
     object!({
-        "data": source.name(), "task": task, "seed": a.seed, "inputs": prepared.inputs(),
-        "selection": {"by": prepared.selected_by(), "rows": prepared.selection_rows()},
-        "test_rows": prepared.test_rows(), "metric": source.metric(noise), "error": source.error_name(noise),
-        "notes": notes, "points": points.collect::<Vec<_>>(), "constant": curve.constant,
+        "data": subject.data, "task": subject.task, "seed": a.seed, "inputs": subject.inputs,
+        "selection": {"by": plan.selected_by(), "rows": plan.selection_rows()},
+        "test_rows": plan.test_rows(), "metric": subject.test_error, "error": subject.error,
+        "notes": plan.notes(), "points": points.collect::<Vec<_>>(), "constant": curve.constant,
         "no_cap": curve.no_cap.map(|(name, error)| json!({"by": name, "validation": error})),
         "beats_constant": curve.beats_constant(), "enough": curve.enough().map(json::entry), "still_falls": curve.still_falls(),
         "conclusions": curve.conclusions(),

@@ -1,29 +1,24 @@
 //! `loopfit fit`.
 
 mod estimate;
+mod search;
 
 use crate::architecture::ArchitectureArguments;
-use crate::data::{LearnArguments, cap, index_bound, seed};
-use crate::effort::{SearchArguments, about, duration};
+use crate::asked::wrong;
+use crate::data::{LearnArguments, Read, cap, given, index_bound, seed};
+use crate::effort::{SearchArguments, duration};
 use crate::estimating::EstimateArguments;
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
 use crate::json::object;
 use crate::methods::MethodsArgument;
-use crate::{Global, interrupt, json, output, progress};
+use crate::progress::Bar;
+use crate::{Global, interrupt, output};
 use anyhow::Result;
-use loopfit_engine::{DensityFacts, Engine};
-use loopfit_report::number::{self, Exponent};
-use loopfit_report::{Align, Table};
-use loopfit_search::Family;
-use loopfit_search::fit::{MethodFit, Request, fit};
-use loopfit_search::replication::{Replication, Source};
-use serde_json::{Map, Value, json};
+use loopfit::{Absence, Error, Fit, Fits, Found, Plan};
+use loopfit_report::number;
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Part of a time limit that the search is planned for.
-const SAFETY: f64 = 0.8;
 
 #[derive(clap::Args)]
 #[command(
@@ -66,139 +61,129 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         let read: Vec<&Path> = files.into_iter().flatten().collect();
         output::check_writable(path, &read)?;
     }
-    let methods = a.methods.chosen(&a.search)?;
-    let source = a.learn.source(a.seed)?;
-    if a.bound.is_some() && !source.is_density() {
-        return Err(usage(
-            "--bound is for the index of a density: leave it out, or add --task density"
-                .to_string(),
-        ));
-    }
-    let protocol = a.search.protocol(&source)?;
-    if a.estimate
-        .applies(&source, a.architecture.is_ffn(), &a.search)?
-    {
-        return estimate::run(a, &source, methods, global);
-    }
-    let mut request = Request {
-        budget: a.budget,
-        families: a.architecture.families(&methods, &protocol)?,
-        updates: a.search.updates(),
-        protocol: protocol.clone(),
-    };
-    let mut replication = source.replication(a.seed, a.learn.noise())?;
-    if let Some(bound) = a.bound {
-        Arc::make_mut(&mut replication.problem).bounds.output = bound;
-    }
-    let mut notes = notes(a, &source, &replication);
-    let left_out = request.leave_out_what_cannot_fit([&*replication.problem]);
-    let names = replication.preprocessing.feature_names();
-    notes.extend(left_out.map_err(|error| a.architecture.with_inputs(error, &names))?);
-    if !global.quiet {
-        notes.iter().for_each(|note| output::say(note));
-    }
-    let engine = Engine::new(global.threads)?;
+    let read = a.learn.read()?;
+    let bar = Bar::new(global.quiet);
+    let fit = a.fit(&read, global)?.progress(|now| bar.follow(now));
+    let wrong = |error| wrong(error, a.search.updates_option());
     let started = Instant::now();
-    if let Some(time) = a.time {
-        let seconds = SAFETY * time.as_secs_f64();
-        request.updates = request.updates_within(&engine, &replication, seconds)?;
-        interrupt::control().stop_at(started + time);
-    }
-    let predicted = request.seconds(&engine, &replication)?;
+    let plan = fit.prepare().map_err(wrong)?;
+    bar.call_errors(plan.subject().error);
     if !global.quiet {
-        output::say(&search_note(&request, predicted, engine.threads()));
+        plan.notes().iter().for_each(|note| output::say(note));
     }
-    let total = (request.families.len() as u64).saturating_mul(request.updates as u64);
-    let best_so_far = |loss: f64| {
-        let error = number::value(replication.error_of_loss(loss), 4, Exponent::Own);
-        format!("best {} {error}", source.error_name(a.learn.noise()))
-    };
-    let fits = interrupt::searching(|control| {
-        progress::with_bar(total, global.quiet, control, Some(&best_so_far), || {
-            fit(&engine, &replication, a.seed, &request, control)
-        })
-    })?;
-    let ending = Ending {
-        predicted,
-        seconds: started.elapsed().as_secs_f64(),
-        interrupted: interrupt::was_interrupted(),
-        out_of_time: interrupt::control().is_stopped() && !interrupt::was_interrupted(),
-    };
-    let best = &fits[0];
-    if best.failed() {
+    let predicted = plan.seconds().map_err(wrong)?;
+    if let (Some((request, _)), Some(predicted), false) = (plan.search(), predicted, global.quiet) {
+        output::say(&search::note(request, predicted, plan.threads()));
+    }
+    let fits = bar.beside(|| plan.run());
+    if let Err(Error::Failed) = fits {
         output::say(
             "error: no fit has a finite validation loss and no model was written: look for extreme values in the data",
         );
         return Ok(Exit::FitsFailed);
     }
+    let fits = fits.map_err(wrong)?;
+    let done = Done {
+        a,
+        plan: &plan,
+        fits: &fits,
+        predicted,
+        seconds: started.elapsed().as_secs_f64(),
+    };
     // The model first: whatever happens to the output, it is not lost.
     if let Some(path) = &a.output {
-        interrupt::writing(|| best.model.save(path))?;
+        interrupt::writing(|| fits.best().model().save(path))?;
     }
-    let density = engine.install(|| best.model.density_facts(replication.problem.train.x()))?;
-    if global.json {
-        let mut result = to_json(a, &source, &replication, &notes, &fits);
-        result.insert("density".into(), json!(density));
-        result.insert("search".into(), search_json(&request, &ending));
-        output::print_json(&result)?;
-    } else {
-        output::print(&to_text(a, &source, &replication, &fits, &ending))?;
-        if let Some(facts) = &density {
-            output::print(&density_text(facts))?;
-        }
+    match (fits.found(), global.json) {
+        (Found::Estimate(found), true) => output::print_json(&done.estimate_json(found))?,
+        (Found::Estimate(found), false) => output::print(&done.estimate_text(found))?,
+        (Found::Search(found), true) => output::print_json(&done.search_json(found))?,
+        (Found::Search(found), false) => output::print(&done.search_text(found))?,
     }
-    if !global.quiet {
-        let unusual = density.iter().flat_map(DensityFacts::notes);
-        unusual.for_each(|note| output::say(&note));
-    }
-    let not_reached = fits.iter().filter(|f| f.not_reached());
-    let not_reached: Vec<String> = not_reached.map(|f| f.family.to_string()).collect();
-    say_ending(a, !ending.complete(), &not_reached, global);
-    if !global.quiet && protocol.refit && !best.refitted {
-        output::say("there was no time left to fit again with the validation rows");
-    }
-    Ok(if ending.interrupted {
+    done.say_ending(global);
+    let failed = fits.absent().iter().any(|(_, why)| *why == Absence::Failed);
+    Ok(if interrupt::was_interrupted() {
         Exit::Interrupted
-    } else if fits.iter().any(MethodFit::failed) {
+    } else if failed {
         Exit::FitsFailed
     } else {
         Exit::Done
     })
 }
 
-/// How a search ended.
-struct Ending {
-    predicted: f64,
+impl Arguments {
+    /// The fit that is asked for.
+    fn fit<'a>(&self, read: &'a Read, global: &Global) -> Result<Fit<'a>> {
+        let mut fit = self.learn.fit(read).budget(self.budget);
+        fit = fit.seed(self.seed).threads(global.threads);
+        fit = self.estimate.apply(self.methods.apply(fit));
+        fit = self.search.apply(self.architecture.apply(fit)?)?;
+        fit = given(fit, self.time, Fit::time_limit);
+        Ok(given(fit, self.bound, Fit::bound))
+    }
+}
+
+/// A fit that is done, to be shown.
+struct Done<'a> {
+    a: &'a Arguments,
+    plan: &'a Plan<'a>,
+    fits: &'a Fits,
+    predicted: Option<f64>,
     seconds: f64,
-    interrupted: bool,
-    out_of_time: bool,
 }
 
-impl Ending {
-    fn complete(&self) -> bool {
-        !(self.interrupted || self.out_of_time)
+impl Done<'_> {
+    /// `so far ` where the work did not come to its end.
+    fn so_far(&self) -> &'static str {
+        match self.fits.is_complete() {
+            true => "",
+            false => "so far ",
+        }
     }
-}
 
-/// Says whether what was printed is all, and where the model is.
-fn say_ending(a: &Arguments, stopped: bool, not_reached: &[String], global: &Global) {
-    let missed = match not_reached {
-        [] => String::new(),
-        [one] => format!(", and {one} was not reached"),
-        [most @ .., last] => format!(", and {} and {last} were not reached", most.join(", ")),
-    };
-    if interrupt::was_interrupted() {
-        output::say(&format!("interrupted: this is the best so far{missed}"));
-    } else if !global.quiet && stopped {
-        output::say(&format!(
-            "the time was over before the end: this is the best so far{missed}"
-        ));
+    /// What the keys of both ways have in common.
+    fn common_json(&self) -> Map<String, Value> {
+        let (a, subject) = (self.a, self.plan.subject());
+        object!({
+            "data": subject.data, "task": subject.task, "budget": a.budget, "seed": a.seed,
+            "inputs": subject.inputs, "metric": subject.test_error, "error": subject.error, "notes": self.plan.notes(),
+            "model": a.output.as_ref().map(|p| p.display().to_string()),
+        })
     }
-    if !global.quiet {
-        output::say(&match &a.output {
-            Some(path) => format!("wrote {}", path.display()),
-            None => "no model was written: name a file with -o to keep it".to_string(),
-        });
+
+    /// Says whether what was printed is all, and where the model is.
+    fn say_ending(&self, global: &Global) {
+        if let (Some(facts), false) = (self.fits.density(), global.quiet) {
+            facts.notes().iter().for_each(|note| output::say(note));
+        }
+        let absent = self.fits.absent().iter();
+        let not_reached = absent.filter(|(_, why)| *why == Absence::NotReached);
+        let not_reached: Vec<String> = not_reached.map(|(method, _)| method.to_string()).collect();
+        let missed = match &not_reached[..] {
+            [] => String::new(),
+            [one] => format!(", and {one} was not reached"),
+            [most @ .., last] => format!(", and {} and {last} were not reached", most.join(", ")),
+        };
+        if interrupt::was_interrupted() {
+            output::say(&format!("interrupted: this is the best so far{missed}"));
+        } else if !global.quiet && !self.fits.is_complete() {
+            output::say(&format!(
+                "the time was over before the end: this is the best so far{missed}"
+            ));
+        }
+        if !global.quiet {
+            output::say(&match &self.a.output {
+                Some(path) => format!("wrote {}", path.display()),
+                None => "no model was written: name a file with -o to keep it".to_string(),
+            });
+        }
+        if let (Some((request, _)), Found::Search(found)) = (self.plan.search(), self.fits.found())
+            && request.protocol.refit
+            && !found[0].refitted
+            && !global.quiet
+        {
+            output::say("there was no time left to fit again with the validation rows");
+        }
     }
 }
 
@@ -218,199 +203,4 @@ fn share(value: f64) -> String {
         true => format!("{value:.3}"),
         false => number::ABSENT.to_string(),
     }
-}
-
-/// A warning where a model may have more numbers than rows to learn them from.
-fn more_numbers_than_rows(budget: usize, rows: usize) -> Option<String> {
-    (budget > rows).then(|| {
-        format!(
-            "a cap of {} meets {}: with more numbers than rows a fit can follow every one of them, so take a smaller cap or more rows",
-            number::count(budget, "number"),
-            number::count(rows, "row")
-        )
-    })
-}
-
-/// What is going to happen and how long it takes.
-fn search_note(request: &Request, predicted: f64, threads: usize) -> String {
-    format!(
-        "search: {} for each method ({}), {} on {}",
-        number::count(request.updates, "update"),
-        request
-            .families
-            .iter()
-            .map(Family::to_string)
-            .collect::<Vec<_>>()
-            .join(", "),
-        about(predicted),
-        number::count(threads, "thread")
-    )
-}
-
-/// What a person should know about the data before the fit.
-fn notes(a: &Arguments, source: &Source, replication: &Replication) -> Vec<String> {
-    let problem = &replication.problem;
-    let mut notes = source.notes();
-    notes.extend(replication.notes.iter().cloned());
-    let rows = |n: usize| number::integer(n as u64);
-    let test = match replication.test_rows {
-        0 => String::new(),
-        n => format!(" and {} for the test", rows(n)),
-    };
-    notes.push(format!(
-        "rows: {} for training, {} for validation{test}; inputs: {}",
-        rows(problem.train.n()),
-        rows(problem.valid.n()),
-        problem.train.d()
-    ));
-    notes.extend(more_numbers_than_rows(a.budget, problem.train.n()));
-    notes
-}
-
-fn to_text(
-    a: &Arguments,
-    source: &Source,
-    replication: &Replication,
-    fits: &[MethodFit],
-    ending: &Ending,
-) -> String {
-    let noise = a.learn.noise();
-    let metric = source.metric(noise);
-    let shown = beside(&fits[0].judged.also);
-    let share_name = shown.map(|(name, _)| match metric.split_once(" against ") {
-        Some((_, target)) => format!("{name} against {target}"),
-        None => format!("test {name}"),
-    });
-    let mut columns = vec![
-        ("method", Align::Left),
-        ("q", Align::Right),
-        ("r", Align::Right),
-        ("T", Align::Right),
-        ("numbers", Align::Right),
-        (source.validation_metric(noise), Align::Right),
-        (metric, Align::Right),
-    ];
-    columns.extend(share_name.as_deref().map(|name| (name, Align::Right)));
-    let mut table = Table::new(columns);
-    let validations = Exponent::of(fits.iter().map(|f| f.validation));
-    let tests = Exponent::of(fits.iter().map(|f| f.judged.error));
-    for (i, f) in fits.iter().enumerate() {
-        let network = f.model.parameters.network();
-        let mut cells = vec![f.family.to_string()];
-        if f.not_reached() {
-            cells.extend(vec![number::ABSENT.to_string(); 6]);
-            cells[5] = "not reached".to_string();
-        } else {
-            cells.extend([
-                network.q().to_string(),
-                network.r().to_string(),
-                network.tying().iterations().to_string(),
-                network.count().to_string(),
-                number::value(f.validation, 4, validations),
-                number::value(f.judged.error, 4, tests),
-            ]);
-        }
-        if shown.is_some() {
-            let value = beside(&f.judged.also).map_or(f64::NAN, |(_, value)| value);
-            cells.push(share(value));
-        }
-        if i == 0 {
-            table.push_best(cells);
-        } else {
-            table.push(cells);
-        }
-    }
-    let best = &fits[0];
-    let mut text = format!(
-        "Best {}under B = {}, selected by validation: {}\n{}",
-        if ending.complete() { "" } else { "so far " },
-        a.budget,
-        best.model.parameters.network(),
-        table.to_terminal(output::color())
-    );
-    if best.refitted {
-        let problem = &replication.problem;
-        text += &format!(
-            "After the selection the model was fitted again, to training and validation rows together ({}); its test error is of that fit.\n",
-            number::count(problem.train.n() + problem.valid.n(), "row")
-        );
-    }
-    if a.verbose {
-        text += &optimum_text(source.error_name(noise), replication, best);
-    }
-    text
-}
-
-/// How good the kept optimum is, as far as can be told.
-fn optimum_text(error: &str, replication: &Replication, best: &MethodFit) -> String {
-    let value = |v: f64| number::value(v, 3, Exponent::Own);
-    let lower = |from: f64, by: f64| {
-        value(replication.error_of_loss(from) - replication.error_of_loss(from - by))
-    };
-    let mut text = String::new();
-    if let Some(t) = best.tolerance {
-        let achieved = match t.achieved_decrease > 0.0 {
-            true => format!("lowers it by {}", lower(t.loss, t.achieved_decrease)),
-            false => "does not lower it".to_string(),
-        };
-        text += &format!(
-            "Optimum: training {error} {}, norm of the loss's gradient {}. One damped Fisher-scoring step should lower the {error} by {} and {achieved}.\n",
-            value(replication.error_of_loss(t.loss)),
-            value(t.gradient_norm),
-            lower(t.loss, t.predicted_decrease)
-        );
-    }
-    if let Some(gap) = best.gap {
-        text += &format!(
-            "The second best local optimum found has a validation {error} that is higher by {}.\n",
-            lower(best.model.provenance.validation + gap, gap)
-        );
-    }
-    text
-}
-
-/// How well the normaliser of the kept density is known.
-fn density_text(facts: &DensityFacts) -> String {
-    format!(
-        "Normaliser: log Z = {:.4}, with an error of {:.1e}; the index is at its bound of ±{} on {} of {} training rows.\n",
-        facts.log_z, facts.log_z_error, facts.bound, facts.clipped_rows, facts.rows
-    )
-}
-
-/// What was searched and how it ended.
-fn search_json(request: &Request, ending: &Ending) -> Value {
-    json!({
-        "updates": request.updates, "predicted_seconds": ending.predicted, "seconds": ending.seconds,
-        "complete": ending.complete(), "protocol": *request.protocol,
-    })
-}
-
-fn to_json(
-    a: &Arguments,
-    source: &Source,
-    replication: &Replication,
-    notes: &[String],
-    fits: &[MethodFit],
-) -> Map<String, Value> {
-    let method = |f: &MethodFit| {
-        let (method, arch) = (f.family.method.key(), f.family.architecture.key());
-        if f.not_reached() {
-            return json!({"method": method, "arch": arch, "state": "not reached", "updates": 0});
-        }
-        let network = f.model.parameters.network();
-        json!({
-            "method": method, "arch": arch, "state": "fitted", "shape": json::shape(network), "count": network.count(),
-            "validation": json::finite(f.validation), "test": json::finite(f.judged.error), "also": json::metrics(&f.judged.also),
-            "updates": f.updates, "stop": f.stop, "gap": f.gap, "tolerance": f.tolerance, "refitted": f.refitted,
-        })
-    };
-    let noise = a.learn.noise();
-    object!({
-        "data": source.name(), "task": replication.preprocessing.task(), "budget": a.budget, "seed": a.seed,
-        "train_rows": replication.problem.train.n(), "valid_rows": replication.problem.valid.n(), "test_rows": replication.test_rows,
-        "inputs": replication.preprocessing.feature_names(), "metric": source.metric(noise), "error": source.error_name(noise), "notes": notes,
-        "selected": fits[0].family.method.key(), "arch": fits[0].family.architecture.key(),
-        "methods": fits.iter().map(method).collect::<Vec<_>>(),
-        "model": a.output.as_ref().map(|p| p.display().to_string()),
-    })
 }

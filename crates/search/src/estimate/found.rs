@@ -42,6 +42,8 @@ pub enum Absence {
     NotReached,
     /// The cap holds none.
     DoesNotFit,
+    /// No fit had a finite validation loss.
+    Failed,
 }
 
 /// What was found.

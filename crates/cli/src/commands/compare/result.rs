@@ -2,22 +2,68 @@
 
 use crate::json;
 use crate::json::object;
-use loopfit_model::Network;
-use loopfit_report::Comparison;
+use anyhow::Result;
+use loopfit::{Activation, Method, Network};
+use loopfit_model::{ArchitectureChoice, Form};
+use loopfit_report::{Comparison, MethodResult, SeedResult};
+use loopfit_search::Family;
 use serde_json::{Map, Value, json};
 
 /// A comparison with the network of each method on each seed.
 pub(crate) struct Compared {
     pub(super) comparison: Comparison,
     /// Method and architecture of each, by their keys.
-    pub(super) families: Vec<(&'static str, &'static str)>,
+    families: Vec<(&'static str, &'static str)>,
     /// By method, then by seed.
-    pub(super) networks: Vec<Vec<Network>>,
+    networks: Vec<Vec<Network>>,
     /// Seeds that were asked for.
-    pub(super) asked: usize,
+    asked: usize,
 }
 
 impl Compared {
+    /// A comparison for reports; `asked` seeds were asked for.
+    pub(super) fn new(found: &loopfit::Comparison, asked: usize) -> Result<Self> {
+        let (methods, data) = (&found.methods, &found.subject.data);
+        let results = methods.iter().map(|m| MethodResult {
+            key: m.family.as_ref().map_or("linear".to_string(), Family::key),
+            name: m.name(),
+            updates: m.updates,
+            results: m
+                .networks
+                .iter()
+                .zip(&m.errors)
+                .map(|(network, error)| SeedResult {
+                    shape: shape(network),
+                    count: network.count(),
+                    value: *error,
+                })
+                .collect(),
+        });
+        let comparison = Comparison::new(
+            format!(
+                "{} on {data} under B = {}",
+                what_competes(methods),
+                found.budget
+            ),
+            data.clone(),
+            found.budget,
+            found.subject.test_error,
+            found.seeds.clone(),
+            results.collect(),
+        )?;
+        let family = |m: &loopfit::Compared| match &m.family {
+            Some(family) => (family.method.key(), family.architecture.key()),
+            None => ("linear", "ffn"),
+        };
+        let compared = Self {
+            comparison: comparison.with_notes(found.notes.iter().cloned()),
+            families: methods.iter().map(family).collect(),
+            networks: methods.iter().map(|m| m.networks.clone()).collect(),
+            asked,
+        };
+        Ok(compared.with_note())
+    }
+
     /// Whether all seeds are there.
     pub(super) fn is_complete(&self) -> bool {
         self.comparison.seeds().len() == self.asked
@@ -31,7 +77,7 @@ impl Compared {
     }
 
     /// With a remark where seeds are missing.
-    pub(super) fn with_note(self) -> Self {
+    fn with_note(self) -> Self {
         if self.is_complete() {
             return self;
         }
@@ -70,5 +116,38 @@ impl Compared {
             "seeds": c.seeds(), "seeds_asked": self.asked, "complete": self.is_complete(),
             "methods": methods.collect::<Vec<_>>(), "paired": paired.collect::<Vec<_>>(), "notes": c.notes(),
         })
+    }
+}
+
+/// What the title calls the families.
+fn what_competes(methods: &[loopfit::Compared]) -> String {
+    let families: Vec<&Family> = methods.iter().filter_map(|m| m.family.as_ref()).collect();
+    let is_ffn = |family: &&Family| family.architecture == ArchitectureChoice::Ffn;
+    let taking_part = |method: &Method| families.iter().any(|f| f.method == *method);
+    let names = Method::ALL.into_iter().filter(taking_part);
+    let names: Vec<String> = names.map(|m| m.to_string()).collect();
+    let names = match &names[..] {
+        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
+        _ => names.concat(),
+    };
+    match (families.iter().any(is_ffn), families.iter().all(is_ffn)) {
+        (_, true) => names,
+        (true, false) => format!("{names} FFNs and Transformers"),
+        (false, false) => format!("{names} Transformers"),
+    }
+}
+
+/// `q = 4, r = 11, T = 16`, and the units where they are not the paper's.
+fn shape(network: &Network) -> String {
+    if network.form() == Form::Affine {
+        return match network.q() == network.inputs_read() {
+            true => format!("{} inputs", network.inputs_read()),
+            false => format!("rank {}", network.q()),
+        };
+    }
+    let (q, r, t) = (network.q(), network.r(), network.tying().iterations());
+    match (network.form(), network.activation()) {
+        (Form::Paper, Activation::Relu) => format!("q = {q}, r = {r}, T = {t}"),
+        (_, units) => format!("q = {q}, r = {r}, T = {t}, {units}"),
     }
 }

@@ -1,0 +1,119 @@
+//! How many numbers the rows need.
+
+use crate::error::{Error, Given};
+use crate::progress::told;
+use crate::{Curve, Fit, Subject};
+use loopfit_engine::{Control, Engine};
+use loopfit_numerics::text::integer;
+use loopfit_search::curve::Caps;
+use loopfit_search::estimate::{Ask, Prepared};
+
+/// A curve that is ready to be drawn.
+#[derive(Debug)]
+pub struct CurvePlan<'a> {
+    fit: Fit<'a>,
+    subject: Subject,
+    engine: Engine,
+    control: Control,
+    notes: Vec<String>,
+    ask: Ask,
+    prepared: Prepared,
+}
+
+impl<'a> CurvePlan<'a> {
+    pub(crate) fn new(mut fit: Fit<'a>) -> Result<Self, Error> {
+        // It plays no part.
+        fit.budget = Some(0);
+        let source = fit.source(fit.seed)?;
+        let engine = Engine::new(fit.threads)?;
+        let control = fit.control();
+        if let Some(given) = fit.of_delivery() {
+            let of = "a model that is delivered";
+            return Err(Error::Only { given, of });
+        }
+        if !fit.is_estimated(&source)? {
+            return Err(Error::NoCurve);
+        }
+        let ask = Ask {
+            test_fraction: 0.0,
+            refit: false,
+            ..fit.ask(engine.threads(), 1)?
+        };
+        let prepared = Prepared::new(&source, fit.noise, &ask)?;
+        let inputs = prepared.inputs();
+        let mut notes = source.notes();
+        notes.extend(prepared.notes.iter().cloned());
+        notes.push(format!(
+            "rows: {} for {}; inputs: {}",
+            integer(prepared.selection_rows() as u64),
+            prepared.selected_by(),
+            inputs.len()
+        ));
+        Ok(Self {
+            subject: Subject::new(&source, fit.noise, inputs),
+            fit,
+            engine,
+            control,
+            notes,
+            ask,
+            prepared,
+        })
+    }
+
+    /// What is learned from what.
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// What a person should know before the work.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// How the selection is made.
+    pub fn selected_by(&self) -> &str {
+        self.prepared.selected_by()
+    }
+
+    /// Rows that the selection sees.
+    pub fn selection_rows(&self) -> usize {
+        self.prepared.selection_rows()
+    }
+
+    /// Test samples, which a simulation has.
+    pub fn test_rows(&self) -> usize {
+        self.prepared.test_rows()
+    }
+
+    /// What each selection is asked for.
+    pub fn ask(&self) -> &Ask {
+        &self.ask
+    }
+
+    /// The curve over these caps, or over the usual ones if there are none.
+    pub fn run(&self, caps: impl IntoIterator<Item = usize>) -> Result<Curve, Error> {
+        let caps: Vec<usize> = caps.into_iter().collect();
+        let caps = match caps.is_empty() {
+            true => Caps::Usual,
+            false => Caps::Given(caps),
+        };
+        let watch = self.fit.watch.as_deref();
+        Ok(told(watch, &self.control, |advance| {
+            let (engine, control) = (&self.engine, &self.control);
+            Curve::new(&self.prepared, engine, &self.ask, &caps, control, advance)
+        })?)
+    }
+}
+
+impl Fit<'_> {
+    /// What only a model that is delivered has.
+    fn of_delivery(&self) -> Option<Given> {
+        let given = [
+            (self.test_fraction.is_some(), Given::TestFraction),
+            (self.refit.is_some(), Given::NoRefit),
+        ];
+        given
+            .into_iter()
+            .find_map(|(given, what)| given.then_some(what))
+    }
+}

@@ -1,0 +1,223 @@
+//! A fit that is ready to run: selection by cross-validation where rows have targets, a stochastic search elsewhere.
+
+use crate::error::Error;
+use crate::fits::Found;
+use crate::progress::{counted, told};
+use crate::{Fit, Fits, Subject};
+use loopfit_engine::{Control, Engine};
+use loopfit_numerics::text;
+use loopfit_search::SearchError;
+use loopfit_search::estimate::{Ask, Prepared};
+use loopfit_search::fit::{MethodFit, Request, fit};
+use loopfit_search::replication::{Replication, Source};
+use std::sync::Arc;
+
+/// A fit that is ready to run: its options are checked and its rows are dealt. A limit on the time runs from here.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    fit: Fit<'a>,
+    subject: Subject,
+    engine: Engine,
+    control: Control,
+    notes: Vec<String>,
+    way: Way,
+}
+
+#[derive(Debug)]
+enum Way {
+    Estimate(Ask, Box<Prepared>),
+    Search(Request, Box<Replication>),
+}
+
+impl<'a> Plan<'a> {
+    pub(crate) fn new(fit: Fit<'a>) -> Result<Self, Error> {
+        let source = fit.source(fit.seed)?;
+        let engine = Engine::new(fit.threads)?;
+        let control = fit.control();
+        match fit.is_estimated(&source)? {
+            true => Self::of_estimate(fit, &source, engine, control),
+            false => Self::of_search(fit, &source, engine, control),
+        }
+    }
+
+    fn of_estimate(
+        fit: Fit<'a>,
+        source: &Source,
+        engine: Engine,
+        control: Control,
+    ) -> Result<Self, Error> {
+        let ask = fit.ask(engine.threads(), 1)?;
+        let prepared = Prepared::new(source, fit.noise, &ask)?;
+        let (rows, inputs) = (prepared.selection_rows(), prepared.inputs());
+        let mut notes = source.notes();
+        notes.extend(prepared.notes.iter().cloned());
+        notes.push(format!(
+            "rows: {} for the selection by {}, {} for the test; inputs: {}",
+            text::integer(rows as u64),
+            prepared.selected_by(),
+            text::integer(prepared.test_rows() as u64),
+            inputs.len()
+        ));
+        notes.extend(more_numbers_than_rows(ask.budget, rows));
+        Ok(Self {
+            subject: Subject::new(source, fit.noise, inputs),
+            fit,
+            engine,
+            control,
+            notes,
+            way: Way::Estimate(ask, Box::new(prepared)),
+        })
+    }
+
+    fn of_search(
+        fit: Fit<'a>,
+        source: &Source,
+        engine: Engine,
+        control: Control,
+    ) -> Result<Self, Error> {
+        let mut request = fit.request(source)?;
+        let mut replication = source.replication(fit.seed, fit.noise)?;
+        if let Some(bound) = fit.bound {
+            Arc::make_mut(&mut replication.problem).bounds.output = bound;
+        }
+        let (train, valid) = (&replication.problem.train, &replication.problem.valid);
+        let rows = |n: usize| text::integer(n as u64);
+        let test = match replication.test_rows {
+            0 => String::new(),
+            n => format!(" and {} for the test", rows(n)),
+        };
+        let mut notes = source.notes();
+        notes.extend(replication.notes.iter().cloned());
+        notes.push(format!(
+            "rows: {} for training, {} for validation{test}; inputs: {}",
+            rows(train.n()),
+            rows(valid.n()),
+            train.d()
+        ));
+        notes.extend(more_numbers_than_rows(request.budget, train.n()));
+        let inputs = replication.preprocessing.feature_names();
+        let left_out = request.leave_out_what_cannot_fit([&*replication.problem]);
+        notes.extend(left_out.map_err(|error| fit.with_inputs(error, &inputs))?);
+        if let Some(seconds) = fit.planned_seconds() {
+            request.updates = request.updates_within(&engine, &replication, seconds)?;
+        }
+        Ok(Self {
+            subject: Subject::new(source, fit.noise, inputs),
+            fit,
+            engine,
+            control,
+            notes,
+            way: Way::Search(request, Box::new(replication)),
+        })
+    }
+
+    /// What is learned from what.
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// What a person should know before the work.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.engine.threads()
+    }
+
+    /// What a stochastic search is asked for, and its samples; none where the selection is by cross-validation.
+    pub fn search(&self) -> Option<(&Request, &Replication)> {
+        match &self.way {
+            Way::Estimate(..) => None,
+            Way::Search(request, replication) => Some((request, replication)),
+        }
+    }
+
+    /// What a selection by cross-validation is asked for; none where a stochastic search is made.
+    pub fn estimate(&self) -> Option<&Ask> {
+        match &self.way {
+            Way::Estimate(ask, _) => Some(ask),
+            Way::Search(..) => None,
+        }
+    }
+
+    /// Seconds that a stochastic search takes, from this machine's speed, which is measured.
+    pub fn seconds(&self) -> Result<Option<f64>, Error> {
+        match &self.way {
+            Way::Estimate(..) => Ok(None),
+            Way::Search(request, replication) => {
+                Ok(Some(request.seconds(&self.engine, replication)?))
+            }
+        }
+    }
+
+    /// Selects, fits and judges.
+    pub fn run(&self) -> Result<Fits, Error> {
+        let (engine, control) = (&self.engine, &self.control);
+        let watch = self.fit.watch.as_deref();
+        let found = match &self.way {
+            Way::Estimate(ask, prepared) => {
+                let run =
+                    |advance: &(dyn Fn(f64) + Sync)| prepared.run(engine, ask, control, advance);
+                Found::Estimate(Box::new(told(watch, control, run)?))
+            }
+            Way::Search(request, replication) => {
+                let families = request.families.len() as u64;
+                let total = families.saturating_mul(request.updates as u64);
+                let error = |loss: f64| replication.error_of_loss(loss);
+                let fits = counted(watch, control, total, Some(&error), || {
+                    fit(engine, replication, self.fit.seed, request, control)
+                })?;
+                if fits.first().is_none_or(MethodFit::failed) {
+                    return Err(Error::Failed);
+                }
+                Found::Search(fits)
+            }
+        };
+        let density = match (&found, &self.way) {
+            (Found::Search(fits), Way::Search(_, replication)) => {
+                let x = replication.problem.train.x();
+                engine.install(|| fits[0].model.density_facts(x))?
+            }
+            _ => None,
+        };
+        Fits::new(self, found, density, !control.is_stopped())
+    }
+
+    pub(crate) fn budget(&self) -> usize {
+        match &self.way {
+            Way::Estimate(ask, _) => ask.budget,
+            Way::Search(request, _) => request.budget,
+        }
+    }
+}
+
+impl Fit<'_> {
+    /// Beside what is wrong with tokens that were chosen, which input has which number.
+    pub(crate) fn with_inputs(&self, error: SearchError, names: &[String]) -> Error {
+        match error {
+            SearchError::Shape(wrong) if self.tokens => {
+                let numbered = names.iter().enumerate();
+                let numbered: Vec<String> =
+                    numbered.map(|(i, name)| format!("{i} {name}")).collect();
+                Error::Tokens {
+                    wrong,
+                    inputs: numbered.join(", "),
+                }
+            }
+            other => other.into(),
+        }
+    }
+}
+
+/// A warning where a model may have more numbers than rows to learn them from.
+fn more_numbers_than_rows(budget: usize, rows: usize) -> Option<String> {
+    (budget > rows).then(|| {
+        format!(
+            "a cap of {} meets {}: with more numbers than rows a fit can follow every one of them, so take a smaller cap or more rows",
+            text::count(budget, "number"),
+            text::count(rows, "row")
+        )
+    })
+}
