@@ -262,6 +262,21 @@ fn names_and_protocols_of_others_are_checked() {
     }
 }
 
+/// Programs may word a note differently; other rows are other data.
+#[test]
+fn data_are_the_same_whatever_is_noted_about_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path(), Shard::WHOLE, &[]);
+    let data = |hash: &str, note: &str| {
+        let content = serde_json::json!({ "sha256": hash, "rows": 9, "notes": [note] });
+        store.fix_data("small", "bumps", &content.to_string())
+    };
+    data("a", "one").unwrap();
+    data("a", "another").unwrap();
+    let other = data("b", "one").unwrap_err();
+    assert!(matches!(other, StudyError::OtherData { .. }), "{other}");
+}
+
 /// A pipe would be waited for, a device read without end.
 #[cfg(unix)]
 #[test]
