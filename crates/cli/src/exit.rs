@@ -1,6 +1,6 @@
 //! Exit codes, the same for every command.
 
-use crate::{interrupt, output};
+use crate::{hints, interrupt, output};
 use loopfit_search::SearchError;
 use loopfit_study::StudyError;
 use std::io;
@@ -60,7 +60,7 @@ impl Exit {
         {
             return Self::Done;
         }
-        output::say(&format!("error: {error:#}"));
+        output::say(&format!("error: {}", hints::sentence(error)));
         let unknown = matches!(error.downcast_ref(), Some(StudyError::Unknown { .. }));
         if error.is::<Usage>() || unknown {
             Self::WrongUsage

@@ -9,6 +9,7 @@ mod data;
 mod effort;
 mod estimating;
 mod exit;
+mod hints;
 mod interrupt;
 mod iterations;
 mod json;

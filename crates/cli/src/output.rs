@@ -1,7 +1,7 @@
 //! Data to standard output, messages to standard error, files whole or not at all.
 #![allow(clippy::print_stderr)]
 
-use crate::{Global, interrupt, progress};
+use crate::{Global, hints, interrupt, progress};
 use anyhow::{Context, Result};
 use loopfit_model::file::{behind_links, write_atomic, write_atomic_with};
 use loopfit_report::JSON_SCHEMA;
@@ -49,6 +49,11 @@ pub(crate) fn say(text: &str) {
         .collect();
     // A closed standard error is no reason to fail.
     progress::aside(|| drop(writeln!(io::stderr(), "{text}")));
+}
+
+/// Says what a library found worth knowing.
+pub(crate) fn note(note: &str) {
+    say(&hints::note(note));
 }
 
 /// Whether standard output shows colours: a terminal, and NO_COLOR unset or empty.

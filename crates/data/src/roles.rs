@@ -1,6 +1,6 @@
 //! Which column plays which part.
 
-use crate::table::{Column, Table, is_like_a_number, number_hint};
+use crate::table::{Column, Suspicion, Table, is_like_a_number};
 
 /// The parts that columns play: checked against a table, so that later steps can rely on
 /// every name.
@@ -37,7 +37,7 @@ pub enum RolesError {
     },
     /// A column of numbers with a text in it.
     #[error(
-        "column `{name}` holds numbers but for {first_text}: correct the cell, leave it empty if it is missing, or leave the column out (--ignore)"
+        "column `{name}` holds numbers but for {first_text}: correct the cell, leave it empty if it is missing, or leave the column out"
     )]
     TextAmongNumbers {
         /// The column.
@@ -48,7 +48,7 @@ pub enum RolesError {
     /// A target of numbers that are written otherwise.
     #[error(
         "target `{name}` must hold numbers or classes, but holds measurements as texts, such as {first_text}{}",
-        number_hint(first_text)
+        Suspicion::of_cell(first_text)
     )]
     LikeNumbers {
         /// The column.

@@ -14,8 +14,8 @@ mod sniff;
 
 pub use error::TableError;
 pub use limits::Limits;
-pub use sniff::{Decimal, Delimiter};
-pub(crate) use sniff::{is_like_a_number, number_hint};
+pub(crate) use sniff::is_like_a_number;
+pub use sniff::{Decimal, Delimiter, Suspicion};
 
 use loopfit_numerics::text::count;
 use sha2::{Digest, Sha256};

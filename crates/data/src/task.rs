@@ -55,9 +55,7 @@ pub enum TaskError {
     #[error(transparent)]
     Roles(#[from] RolesError),
     /// Neither a target nor a density.
-    #[error(
-        "no target column is given; name one (--target), or ask for the density of all columns (--task density)"
-    )]
+    #[error("no target column is given; name one, or ask for the density of all columns")]
     NoTarget,
     /// A density with a target.
     #[error("a density has no target, but `{target}` is given; leave one of the two out")]

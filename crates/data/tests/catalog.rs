@@ -234,7 +234,7 @@ fn wrong_files_say_which_and_why() {
         missing.contains("airfoil/airfoil_self_noise.dat"),
         "{missing}"
     );
-    assert!(missing.contains("loopfit data fetch airfoil"), "{missing}");
+    assert!(missing.contains("fetch data:airfoil into it"), "{missing}");
     write(
         folder.path(),
         "airfoil/airfoil_self_noise.dat",

@@ -54,7 +54,7 @@ pub enum ApplyError {
     },
     /// A normaliser that is hardly known.
     #[error(
-        "log Z of this density {}, so that its log densities say nothing: fit it with a smaller --bound or fewer columns",
+        "log Z of this density {}, so that its log densities say nothing: fit it with a smaller bound of its index or fewer columns",
         match .0.is_nan() {
             true => "is not a number".to_string(),
             false => format!("is known up to an error of about {:.1} only", .0),
@@ -65,16 +65,14 @@ pub enum ApplyError {
     #[error(transparent)]
     Iterations(#[from] loopfit_model::parameters::IterationsError),
     /// Not a density.
-    #[error(
-        "only density models can be sampled, and this model is for {0}; fit one with --task density"
-    )]
+    #[error("only density models can be sampled, and this model is for {0}; fit a density")]
     NotADensity(&'static str),
     /// Intervals around what is not a response.
     #[error("intervals are for the responses of a regression, and this model is for {0}")]
     NoResponses(&'static str),
     /// Intervals of a model without residuals.
     #[error(
-        "the model keeps no residuals of held-out rows, which intervals are made of: fit a residual FFN with `loopfit fit`, without --updates, --shape and --protocol"
+        "the model keeps no residuals of held-out rows, which intervals are made of: fit a residual FFN that cross-validation selects"
     )]
     NoResiduals,
     /// Intervals that would have to be wider than the residuals say.

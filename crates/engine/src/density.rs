@@ -41,7 +41,7 @@ impl DensityFacts {
         // One row differs from no other.
         if self.clipped_rows >= 2 && self.clipped_rows as f64 > NOTABLE_SHARE * self.rows as f64 {
             notes.push(format!(
-                "the index is at its bound of ±{} on {} of {} rows, which differ in nothing else: fit with a larger --bound, or look for outliers that widen the box",
+                "the index is at its bound of ±{} on {} of {} rows, which differ in nothing else: fit with a larger bound, or look for outliers that widen the box",
                 self.bound, self.clipped_rows, self.rows
             ));
         }

@@ -139,7 +139,7 @@ pub enum ModelError {
     File(#[from] FileError),
     /// A section of the metadata is not there.
     #[error(
-        "{file} has no section `{section}` in its metadata: it holds a bare network; fit one with `loopfit fit`"
+        "{file} has no section `{section}` in its metadata: it holds a bare network; fit a model to a table"
     )]
     NoSection {
         /// The file.

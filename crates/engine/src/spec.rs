@@ -240,7 +240,7 @@ pub enum SpecError {
     #[error("the Fisher information of these coefficients is not finite")]
     NoCurvature,
     /// The number of fits at once.
-    #[error("{}: use fewer with --threads N ({why})", no_threads(*threads))]
+    #[error("{} ({why}): use fewer", no_threads(*threads))]
     Threads {
         /// How many were asked for; 0 is one for each core.
         threads: usize,
@@ -410,11 +410,11 @@ mod tests {
             let why = "no memory".to_string();
             SpecError::Threads { threads, why }.to_string()
         };
-        let remedy = "use fewer with --threads N (no memory)";
+        let remedy = "(no memory): use fewer";
         assert_eq!(
             error(0),
-            format!("one thread for each core cannot be started: {remedy}")
+            format!("one thread for each core cannot be started {remedy}")
         );
-        assert_eq!(error(8), format!("8 threads cannot be started: {remedy}"));
+        assert_eq!(error(8), format!("8 threads cannot be started {remedy}"));
     }
 }

@@ -188,8 +188,7 @@ impl Curve {
         }
         if self.still_falls() {
             sentences.push(format!(
-                "The error still falls at {}: try a larger cap, --caps {},{}.",
-                last.cap,
+                "The error still falls at {}: try a larger cap, such as {}.",
                 last.cap,
                 2 * last.cap
             ));

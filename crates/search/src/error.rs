@@ -45,7 +45,7 @@ pub enum SearchError {
     Likelihood(#[from] loopfit_likelihood::Error),
     /// A likelihood for responses, a task without.
     #[error(
-        "the {likelihood} likelihood is for regression, and this is a {task} task; leave --likelihood out"
+        "the {likelihood} likelihood is for regression, and this is a {task} task; leave the likelihood out"
     )]
     LikelihoodForTask {
         /// The likelihood.

@@ -12,6 +12,7 @@ use loopfit_engine::{Control, Engine, FittedModel, Provenance, Stop, Tolerance, 
 use loopfit_model::budget::BudgetError;
 use loopfit_model::{Architecture, ArchitectureChoice, Budget, Method, Network, Tokens};
 use loopfit_numerics::stream::Stream;
+use loopfit_numerics::text::count;
 use std::sync::Arc;
 
 /// Updates of each family's search at the efforts that have a name.
@@ -182,8 +183,9 @@ impl Request {
         }
         let fewer = (1..m).rev().find(|k| has_room(&Tokens::Groups(*k)))?;
         Some(format!(
-            "with {m} data tokens B = {} has room for rows of two numbers at most, of which layer normalisation keeps a sign: try --tokens {fewer}",
-            self.budget
+            "with {m} data tokens B = {} has room for rows of two numbers at most, of which layer normalisation keeps a sign: try {}",
+            self.budget,
+            count(fewer, "token")
         ))
     }
 
@@ -513,7 +515,7 @@ mod tests {
             request.leave_out_what_cannot_fit([&*problem()]).unwrap()
         };
         for (b, advised) in [(100, false), (101, true), (106, true), (107, false)] {
-            let found = notes(b).iter().any(|n| n.ends_with("try --tokens 1"));
+            let found = notes(b).iter().any(|n| n.ends_with("try 1 token"));
             assert_eq!(found, advised, "{b}");
         }
     }

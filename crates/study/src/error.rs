@@ -46,6 +46,24 @@ pub enum StudyError {
         /// What is wrong and what to do.
         why: String,
     },
+    /// A data set of the catalogue, and no folder for its files.
+    #[error(
+        "case `{case}`: no folder is named for the files of data:{set}: fetch them, and name it"
+    )]
+    NoFolder {
+        /// The case.
+        case: String,
+        /// The data set.
+        set: &'static str,
+    },
+    /// A data set of the catalogue that cannot be used.
+    #[error("case `{case}`: {why}")]
+    DataSet {
+        /// The case.
+        case: String,
+        /// What is wrong and what to do.
+        why: loopfit_data::catalog::CatalogError,
+    },
     /// A fit that cannot run.
     #[error("{of}: {why}")]
     Search {
@@ -91,7 +109,7 @@ pub enum StudyError {
         why: String,
     },
     /// No store where one was expected.
-    #[error("{path} holds no study; make one with `loopfit study run NAME --out DIR`")]
+    #[error("{path} holds no study; run one there first")]
     NoStore {
         /// The path.
         path: String,
@@ -110,7 +128,7 @@ pub enum StudyError {
     },
     /// A store without checksums.
     #[error(
-        "the store {path} has version 1, which has no checksums: `loopfit study merge {path} --out NEW` writes it anew with them, and so does going on with it by `loopfit study run`"
+        "the store {path} has version 1, which has no checksums: merging it into a new store writes it anew with them, and so does running the study to resume it"
     )]
     NoChecksums {
         /// The file.
@@ -118,7 +136,7 @@ pub enum StudyError {
     },
     /// A store that is not as it was written.
     #[error(
-        "{path} is damaged, so nothing is reported from it: {what}; `loopfit study verify {path}` lists all of it, and the same `loopfit study run` runs again what is damaged"
+        "{path} is damaged, so nothing is reported from it: {what}; verify it to see all faults, and run the study to repeat what is damaged"
     )]
     Damaged {
         /// The file.
@@ -127,9 +145,7 @@ pub enum StudyError {
         what: String,
     },
     /// Several shards where one store was expected.
-    #[error(
-        "{path} holds {count} shards; put them together with `loopfit study merge {path} --out DIR`"
-    )]
+    #[error("{path} holds {count} shards; merge them first")]
     Shards {
         /// The directory.
         path: String,
@@ -137,20 +153,20 @@ pub enum StudyError {
         count: usize,
     },
     /// Another process writes.
-    #[error("another run is writing to {path}; wait for it, or use another --out")]
+    #[error("another run is writing to {path}; wait for it, or use another directory")]
     Busy {
         /// The store.
         path: String,
     },
     /// A target that exists.
-    #[error("{path} exists; merging writes a new store only: use another --out")]
+    #[error("{path} exists; merging writes a new store only: use another directory")]
     Exists {
         /// The file.
         path: String,
     },
     /// The same name, another protocol.
     #[error(
-        "{path} holds the study {name} with another protocol ({found}, this one is {expected}); use another --out"
+        "{path} holds the study {name} with another protocol ({found}, this one is {expected}); use another directory"
     )]
     OtherProtocol {
         /// The store.
@@ -176,7 +192,7 @@ pub enum StudyError {
     },
     /// A fit in the store that this program, protocol and data would not make.
     #[error(
-        "{fit} in {path} was made from other data or by another version of the program; use another --out"
+        "{fit} in {path} was made from other data or by another version of the program; use another directory"
     )]
     Changed {
         /// The store.
@@ -186,7 +202,7 @@ pub enum StudyError {
     },
     /// Data that are not those with which a study was begun.
     #[error(
-        "the data of case `{case}` are not those with which the study in {path} was begun; use another --out"
+        "the data of case `{case}` are not those with which the study in {path} was begun; use another directory"
     )]
     OtherData {
         /// The store.

@@ -27,7 +27,7 @@ pub fn report(store: &Store, named: &Named) -> Result<Document, StudyError> {
     let mut blocks = opening(&results);
     if results.points.is_empty() {
         blocks.push(Block::Text(
-            "No replication is finished yet; go on with `loopfit study run`.".to_string(),
+            "No replication is finished yet; run the study to resume it.".to_string(),
         ));
     } else {
         blocks.extend(records::screen(&results));

@@ -117,15 +117,14 @@ impl Sources {
         };
         let table = match case.data.strip_prefix("data:") {
             Some(name) => {
-                let set = DataSet::find(name).map_err(|e| wrong(e.to_string()))?;
-                let directory = self.data_dir.as_deref().ok_or_else(|| {
-                    wrong(format!(
-                        "no directory holds the files of {}: use --data-dir DIR or set LOOPFIT_DATA, after \
-                         `loopfit data fetch {name} --data-dir DIR`",
-                        case.data
-                    ))
+                let named = || case.name.clone();
+                let refused = |why| StudyError::DataSet { case: named(), why };
+                let set = DataSet::find(name).map_err(refused)?;
+                let folder = self.data_dir.as_deref().ok_or_else(|| {
+                    let set = set.name;
+                    StudyError::NoFolder { case: named(), set }
                 })?;
-                let loaded = set.load(directory).map_err(|e| wrong(e.to_string()))?;
+                let loaded = set.load(folder).map_err(refused)?;
                 options.target = Some(set.target.to_string());
                 options.task = Some(set.task);
                 options.block = set.block;

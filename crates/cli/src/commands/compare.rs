@@ -143,7 +143,7 @@ pub(crate) fn compare(
     let plan = fit.prepare_comparison(seeds).map_err(wrong)?;
     let _directory = report.map(output::create_directory).transpose()?;
     if !global.quiet {
-        plan.notes().iter().for_each(|note| output::say(note));
+        plan.notes().iter().for_each(|note| output::note(note));
         if let Some((updates, seconds)) = plan.searches().map_err(wrong)? {
             output::say(&format!(
                 "search: {}, {} updates in all, {} on {}",

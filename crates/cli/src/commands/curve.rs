@@ -6,7 +6,7 @@ use crate::estimating::EstimateArguments;
 use crate::exit::{Exit, usage};
 use crate::json::object;
 use crate::progress::Bar;
-use crate::{Global, json, output};
+use crate::{Global, hints, json, output};
 use anyhow::Result;
 use clap::ValueEnum;
 use loopfit::{Curve, CurvePlan, CurvePoint, Effort, Error};
@@ -80,7 +80,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let wrong = |error: Error| wrong(error, "--effort");
     let plan = fit.prepare_curve().map_err(wrong)?;
     if !global.quiet {
-        plan.notes().iter().for_each(|note| output::say(note));
+        plan.notes().iter().for_each(|note| output::note(note));
     }
     let started = Instant::now();
     let curve = bar.beside(|| plan.run(a.caps.iter().copied()));
@@ -167,7 +167,7 @@ fn to_text(plan: &CurvePlan<'_>, curve: &Curve) -> String {
         number::count(plan.selection_rows(), "row"),
         table.to_terminal(output::color())
     );
-    for sentence in curve.conclusions() {
+    for sentence in hints::conclusions(curve) {
         text += &sentence;
         text.push('\n');
     }

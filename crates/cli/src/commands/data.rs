@@ -3,7 +3,7 @@
 use crate::data::FolderArgument;
 use crate::exit::Exit;
 use crate::json::object;
-use crate::{Global, interrupt, output};
+use crate::{Global, hints, interrupt, output};
 use anyhow::{Context, Result};
 use loopfit_data::catalog::{self, Check, Fetcher, FileState, Origin, RawFile};
 use loopfit_data::{DataSet, TaskKind};
@@ -207,7 +207,7 @@ fn check(sets: &[&'static DataSet], folder: &Path, global: &Global) -> Result<Ex
                             output::say(&format!("{}: {note}", set.name));
                         }
                     }
-                    Err(error) => output::say(&format!("{}: {error}", set.name)),
+                    Err(error) => output::say(&format!("{}: {}", set.name, hints::beside(error))),
                 }
             }
         }
@@ -274,7 +274,7 @@ fn fetch(
             // One file that cannot be had is no reason to do without the others.
             Err(error) => {
                 failed = true;
-                output::say(&format!("error: {error:#}"));
+                output::say(&format!("error: {}", hints::sentence(&error)));
                 json!({ "path": file.path, "outcome": "failed", "error": format!("{error:#}") })
             }
         };

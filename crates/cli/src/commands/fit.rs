@@ -69,7 +69,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let plan = fit.prepare().map_err(wrong)?;
     bar.call_errors(plan.subject().error);
     if !global.quiet {
-        plan.notes().iter().for_each(|note| output::say(note));
+        plan.notes().iter().for_each(|note| output::note(note));
     }
     let predicted = plan.seconds().map_err(wrong)?;
     if let (Some((request, _)), Some(predicted), false) = (plan.search(), predicted, global.quiet) {
@@ -154,7 +154,7 @@ impl Done<'_> {
     /// Says whether what was printed is all, and where the model is.
     fn say_ending(&self, global: &Global) {
         if let (Some(facts), false) = (self.fits.density(), global.quiet) {
-            facts.notes().iter().for_each(|note| output::say(note));
+            facts.notes().iter().for_each(|note| output::note(note));
         }
         let absent = self.fits.absent().iter();
         let not_reached = absent.filter(|(_, why)| *why == Absence::NotReached);

@@ -151,7 +151,7 @@ impl Apply<'_> {
             safe: a.csv_safe,
         };
         if !self.global.quiet {
-            notes.iter().for_each(|note| output::say(note));
+            notes.iter().for_each(|note| output::note(note));
         }
         output::write_rows(a.output.as_deref(), self.global, |out| {
             match (a.every_iteration, self.global.json) {

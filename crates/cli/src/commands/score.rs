@@ -57,7 +57,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             .chain(table.notes())
             .chain(&score.notes)
             .chain(&rows::outside_note(&outside, &table))
-            .for_each(|note| output::say(note));
+            .for_each(|note| output::note(note));
     }
     if global.json {
         output::print_json(&object!({

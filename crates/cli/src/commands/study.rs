@@ -5,7 +5,7 @@ mod verify;
 use crate::data::FolderArgument;
 use crate::exit::{Exit, usage};
 use crate::json::object;
-use crate::{Global, interrupt, output, progress};
+use crate::{Global, hints, interrupt, output, progress};
 use anyhow::{Context, Result};
 use loopfit_engine::Engine;
 use loopfit_report::number::{self, ABSENT, integer};
@@ -271,7 +271,8 @@ fn plan(a: &PlanArguments, global: &Global) -> Result<Exit> {
         let seconds = Prepared::new(named, shard, data_dir.clone())
             .and_then(|prepared| prepared.seconds(&engine));
         if let (Err(error), false) = (&seconds, global.quiet) {
-            output::say(&format!("the time of {} is not known: {error}", named.name));
+            let why = hints::beside(error);
+            output::say(&format!("the time of {} is not known: {why}", named.name));
         }
         let why = seconds.as_ref().err().map(StudyError::to_string);
         // Fits of a study keep all threads busy but for its last ones.

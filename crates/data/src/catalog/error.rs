@@ -18,7 +18,7 @@ pub enum CatalogError {
     },
     /// A raw file that is not there.
     #[error(
-        "there is no `{file}` in the data folder `{folder}`: run `loopfit data fetch {set} --data-dir {folder}`, or name the folder that has it with --data-dir or LOOPFIT_DATA"
+        "there is no `{file}` in the data folder `{folder}`: fetch data:{set} into it, or name the folder that has it"
     )]
     Missing {
         /// The data set.

@@ -27,7 +27,7 @@ pub enum FetchError {
     },
     /// An address that has no file, or a server that refuses it.
     #[error(
-        "`{url}` answers with status {status}: look for the file's new place, download it by hand, or name a mirror with --from"
+        "`{url}` answers with status {status}: look for the file's new place, download it by hand, or name a mirror"
     )]
     Status {
         /// The address.
@@ -37,7 +37,7 @@ pub enum FetchError {
     },
     /// No connection or one that broke.
     #[error(
-        "`{url}` cannot be downloaded ({cause}): check the network connection and try again, or name a mirror with --from"
+        "`{url}` cannot be downloaded ({cause}): check the network connection and try again, or name a mirror"
     )]
     Network {
         /// The address.

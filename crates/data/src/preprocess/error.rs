@@ -2,7 +2,7 @@
 
 use crate::roles::RolesError;
 use crate::samples::SamplesError;
-use crate::table::number_hint;
+use crate::table::Suspicion;
 
 /// Why rows cannot become samples.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum PreprocessError {
     /// Texts where numbers are needed.
     #[error(
         "column `{column}` must hold numbers, but holds {first_text}{}",
-        number_hint(first_text)
+        Suspicion::of_cell(first_text)
     )]
     TextColumn {
         /// The column.

@@ -74,7 +74,7 @@ impl Preprocessing {
             let column = find(table, name)?;
             if roles.inputs.len() > 1 && numbers_the_rows(column) {
                 fitted.notes.push(format!(
-                    "column `{name}` numbers the rows: leave it out with --ignore if it means nothing else"
+                    "column `{name}` numbers the rows: leave it out if it means nothing else"
                 ));
             }
             let input = match (column, task) {

@@ -166,7 +166,7 @@ fn each_way_of_being_wrong_has_its_sentence() {
     assert_eq!(
         fit(&t, Task::Regression, &rows).unwrap().notes(),
         [
-            "column `x` numbers the rows: leave it out with --ignore if it means nothing else",
+            "column `x` numbers the rows: leave it out if it means nothing else",
             "column `s` is left out: it has 101 different texts, the first being `n0`, line 2"
         ]
     );

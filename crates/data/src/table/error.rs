@@ -1,5 +1,6 @@
 //! Every way in which a file is not a table.
 
+use super::sniff::Suspicion;
 use loopfit_numerics::text::count;
 use std::io;
 
@@ -62,7 +63,7 @@ pub enum TableError {
     },
     /// A row that is longer than allowed.
     #[error(
-        "`{file}`: the row that begins in line {line} is longer than {most} bytes; if it is meant to be, raise --max-line"
+        "`{file}`: the row that begins in line {line} is longer than {most} bytes; if it is meant to be, raise the limit"
     )]
     LongLine {
         /// The file.
@@ -73,9 +74,7 @@ pub enum TableError {
         most: u64,
     },
     /// More columns than allowed.
-    #[error(
-        "`{file}` has {columns} columns, more than {most}; if it is meant to, raise --max-columns"
-    )]
+    #[error("`{file}` has {columns} columns, more than {most}; if it is meant to, raise the limit")]
     TooManyColumns {
         /// The file.
         file: String,
@@ -85,9 +84,7 @@ pub enum TableError {
         most: usize,
     },
     /// A pipe or a packed file with more in it than allowed.
-    #[error(
-        "`{file}` holds more than {most} bytes, unpacked; if it is meant to, raise --max-bytes"
-    )]
+    #[error("`{file}` holds more than {most} bytes, unpacked; if it is meant to, raise the limit")]
     TooLarge {
         /// The file.
         file: String,
@@ -122,7 +119,7 @@ pub enum TableError {
     },
     /// A row with too few or too many cells.
     #[error(
-        "`{file}`, line {line}: {} where {expected} {} expected{hint}",
+        "`{file}`, line {line}: {} where {expected} {} expected{suspicion}",
         count(*found, "cell"),
         if *expected == 1 { "is" } else { "are" }
     )]
@@ -135,8 +132,8 @@ pub enum TableError {
         found: usize,
         /// Cells in the first line.
         expected: usize,
-        /// What it may be, as part of the sentence.
-        hint: &'static str,
+        /// What it may be.
+        suspicion: Suspicion,
     },
     /// Two columns of one name.
     #[error("`{file}`: columns {first} and {second} are both called `{name}`; rename one")]
@@ -188,7 +185,7 @@ pub enum TableError {
     },
     /// A parquet file, and no reader for it.
     #[error(
-        "`{file}` is a parquet file, which this build cannot read; build with `--features parquet` or convert it to csv"
+        "`{file}` is a parquet file, which this build cannot read; build it with the feature `parquet`, or convert the file to csv"
     )]
     ParquetOff {
         /// The file.

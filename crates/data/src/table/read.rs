@@ -9,7 +9,7 @@ use loopfit_numerics::text::count;
 use super::build::{Cell, ColumnBuilder};
 use super::limits::{Most, TooMuch};
 use super::records::{self, Stop};
-use super::sniff::{self, Decimal, Delimiter};
+use super::sniff::{self, Decimal, Delimiter, Suspicion};
 use super::{Column, ReadOptions, Table, TableError, first_repeat};
 
 /// How much of a file decides its delimiter.
@@ -70,7 +70,7 @@ fn plain(
     }
     if decimal == Decimal::Comma && options.decimal.is_none() {
         notes.push(format!(
-            "numbers of {file} have a decimal comma, as in `0,5`; --decimal point takes them for texts"
+            "numbers of {file} have a decimal comma, as in `0,5`; read with a decimal point they are texts"
         ));
     }
 
@@ -139,9 +139,9 @@ fn like_numbers(table: &Table) -> Vec<String> {
             .filter(|text| sniff::is_like_a_number(text));
         if 2 * like.count() > column.categories.len() {
             let first = &column.first_text;
-            let hint = sniff::number_hint(first);
+            let suspicion = Suspicion::of_cell(first);
             notes.push(format!(
-                "column `{name}` is read as texts, since {first}, is not a number{hint}"
+                "column `{name}` is read as texts, since {first}, is not a number{suspicion}"
             ));
         }
     }
@@ -186,7 +186,7 @@ impl Rows<'_> {
                 line,
                 found: record.len(),
                 expected: self.columns.len(),
-                hint: sniff::ragged_hint(record, self.delimiter, self.columns.len()),
+                suspicion: Suspicion::of_row(record, self.delimiter, self.columns.len()),
             });
         }
         self.rows += 1;

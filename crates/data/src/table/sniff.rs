@@ -1,6 +1,7 @@
 //! Guessing a text file's layout from its first lines.
 
 use std::convert::Infallible;
+use std::fmt;
 
 use csv::ByteRecord;
 
@@ -134,21 +135,75 @@ pub(crate) fn is_like_a_number(text: &str) -> bool {
     first.is_some_and(|c| c.is_ascii_digit() || c == '.') && bare.parse::<f64>().is_ok()
 }
 
-/// What to do about a text that looks like a number, as the end of a sentence; `cell` is one of [`Categorical::first_text`].
-///
-/// [`Categorical::first_text`]: super::Categorical::first_text
-pub(crate) fn number_hint(cell: &str) -> &'static str {
-    let text = cell
-        .strip_prefix('`')
-        .and_then(|cell| cell.rsplit_once('`'));
-    match text {
-        Some((text, _)) if is_comment(text.as_bytes()) => COMMENT_HINT,
-        Some((text, _)) if !is_like_a_number(text) => "",
-        Some((text, _)) if text.contains(',') && !is_grouped(text) => {
-            "; if it should be a number, write it as 1234.5 or say --decimal comma"
+/// What a cell or a row may be that is not what its file lets expect; the end of a sentence about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suspicion {
+    /// Nothing in particular.
+    Nothing,
+    /// A comment among the rows.
+    Comment,
+    /// A number with a sign, a unit or separators of thousands.
+    Number,
+    /// A number with a decimal comma.
+    DecimalComma,
+    /// A row of one number, which its decimal comma has cut in two.
+    CutNumber,
+    /// A row of numbers, each of which its decimal comma has cut in two.
+    CutNumbers,
+}
+
+impl Suspicion {
+    /// Of a text where a number may be meant; `cell` is one of [`Categorical::first_text`].
+    ///
+    /// [`Categorical::first_text`]: super::Categorical::first_text
+    pub fn of_cell(cell: &str) -> Self {
+        let text = cell
+            .strip_prefix('`')
+            .and_then(|cell| cell.rsplit_once('`'));
+        match text {
+            Some((text, _)) if is_comment(text.as_bytes()) => Self::Comment,
+            Some((text, _)) if !is_like_a_number(text) => Self::Nothing,
+            Some((text, _)) if text.contains(',') && !is_grouped(text) => Self::DecimalComma,
+            Some(_) => Self::Number,
+            None => Self::Nothing,
         }
-        Some(_) => "; if it should be a number, write it as 1234.5",
-        None => "",
+    }
+
+    /// Of a row with a wrong number of cells.
+    pub(super) fn of_row(record: &ByteRecord, delimiter: Delimiter, expected: usize) -> Self {
+        let digits = |cell: &[u8]| {
+            let unsigned = cell.trim_ascii();
+            let unsigned = unsigned.strip_prefix(b"-").unwrap_or(unsigned);
+            !unsigned.is_empty() && unsigned.iter().all(u8::is_ascii_digit)
+        };
+        let halves = delimiter == Delimiter::Comma && record.len() == 2 * expected;
+        match record.iter().all(digits) {
+            _ if record.get(0).is_some_and(is_comment) => Self::Comment,
+            true if halves && expected == 1 => Self::CutNumber,
+            true if halves => Self::CutNumbers,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+impl fmt::Display for Suspicion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "",
+            Self::Comment => {
+                "; if it is a comment, remove it or move it to the beginning of the file, where comments are left out"
+            }
+            Self::Number => "; if it should be a number, write it as 1234.5",
+            Self::DecimalComma => {
+                "; if it should be a number, write it as 1234.5 or read the file with decimal commas"
+            }
+            Self::CutNumber => {
+                "; if its number has a decimal comma, as in `0,5`, read the file with semicolons between cells and decimal commas"
+            }
+            Self::CutNumbers => {
+                "; if its numbers have a decimal comma, as in `0,5`, separate cells by semicolons"
+            }
+        })
     }
 }
 
@@ -156,32 +211,6 @@ pub(crate) fn number_hint(cell: &str) -> &'static str {
 pub(super) fn is_comment(text: &[u8]) -> bool {
     let named = |b: &u8| b",;|\t".contains(b);
     text.first() == Some(&b'#') && !text.get(1).is_some_and(named)
-}
-
-const COMMENT_HINT: &str = "; if it is a comment, remove it or move it to the beginning of the file, where comments are left out";
-
-/// What a row with a wrong number of cells may be, as the end of a sentence.
-pub(super) fn ragged_hint(
-    record: &ByteRecord,
-    delimiter: Delimiter,
-    expected: usize,
-) -> &'static str {
-    let digits = |cell: &[u8]| {
-        let unsigned = cell.trim_ascii();
-        let unsigned = unsigned.strip_prefix(b"-").unwrap_or(unsigned);
-        !unsigned.is_empty() && unsigned.iter().all(u8::is_ascii_digit)
-    };
-    let halves = delimiter == Delimiter::Comma && record.len() == 2 * expected;
-    match record.iter().all(digits) {
-        _ if record.get(0).is_some_and(is_comment) => COMMENT_HINT,
-        true if halves && expected == 1 => {
-            "; if its number has a decimal comma, as in `0,5`, say --delimiter semicolon --decimal comma"
-        }
-        true if halves => {
-            "; if its numbers have a decimal comma, as in `0,5`, separate cells by semicolons"
-        }
-        _ => "",
-    }
 }
 
 /// Cells in each line of the sample. A sample cut inside quotes ends early, which is fine.

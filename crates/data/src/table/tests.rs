@@ -112,7 +112,7 @@ fn columns_that_look_like_numbers_are_said() {
             table.notes()
         );
         let notes = table.notes().concat();
-        assert_eq!(notes.contains("--decimal comma"), comma, "{notes}");
+        assert_eq!(notes.contains("with decimal commas"), comma, "{notes}");
         let hint = said && !cells.contains("broken");
         assert_eq!(notes.contains("write it as 1234.5"), hint, "{notes}");
     }
@@ -141,7 +141,7 @@ fn comments_and_decimal_commas_in_the_middle_are_suggested() {
     assert!(comment.contains("line 3: 1 cell where 2 are expected; if it is a comment,"));
     let one = refused("y\n0,5\n-1,5\n");
     assert!(one.contains("line 2: 2 cells where 1 is expected; if its number has a decimal comma"));
-    assert!(one.contains("--delimiter semicolon --decimal comma"));
+    assert!(one.contains("with semicolons between cells and decimal commas"));
     let two = refused("x,y\n0,5,1,5\n");
     assert!(two.contains("separate cells by semicolons"), "{two}");
     assert!(!refused("x,y\n1,2,3\n").contains("comma"));
@@ -199,11 +199,11 @@ fn texts_have_bounds() {
         // An open quotation mark makes one row of all lines.
         (open, "line 2 is longer"),
         (blanks, "line 3 is longer"),
-        (gzip(&long(b"x", 1 << 20)), "--max-line"),
+        (gzip(&long(b"x", 1 << 20)), "line 2 is longer"),
         (columns, "has 10 columns, more than 9"),
         (rows.clone(), "holds more than 1048576 bytes"),
-        (gzip(&rows), "--max-bytes"),
-        (vec![0; 1 << 20], "--max-line"),
+        (gzip(&rows), "raise the limit"),
+        (vec![0; 1 << 20], "line 1 is longer"),
     ] {
         let error = read(&text, limits).unwrap_err().to_string();
         assert!(error.contains(words), "{words}: {error}");
@@ -446,7 +446,7 @@ fn parquet_says_how_to_enable_it() {
     let file = folder.path().join("t.parquet");
     std::fs::write(&file, b"PAR1....").unwrap();
     let error = Table::read_with(&file, &ReadOptions::default()).unwrap_err();
-    assert!(error.to_string().contains("`--features parquet`"));
+    assert!(error.to_string().contains("the feature `parquet`"));
 }
 
 #[cfg(feature = "parquet")]

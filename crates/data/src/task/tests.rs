@@ -73,7 +73,7 @@ fn each_way_of_being_wrong_has_its_sentence() {
     let cases = [
         (
             Task::decide(&t, None, None),
-            "no target column is given; name one (--target), or ask for the density of all columns (--task density)",
+            "no target column is given; name one, or ask for the density of all columns",
         ),
         (
             Task::decide(&t, Some("y"), Some(TaskKind::Density)),
