@@ -121,7 +121,7 @@ fn pipes_are_read_and_devices_refused() {
         ),
         (
             "head -c 300000 /dev/zero | tr '\\0' , | loopfit predict m.safetensors -",
-            "raise --max-columns",
+            "raise the limit (--max-columns)",
         ),
         (
             "head -c 20M /dev/zero | gzip | loopfit fit - --target y --budget 9",

@@ -48,7 +48,7 @@ pub enum StudyError {
     },
     /// A data set of the catalogue, and no folder for its files.
     #[error(
-        "case `{case}`: no folder is named for the files of data:{set}: fetch them, and name it"
+        "case `{case}`: no folder is named for the files of data:{set}: fetch them, then name the folder"
     )]
     NoFolder {
         /// The case.

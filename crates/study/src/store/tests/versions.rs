@@ -18,7 +18,7 @@ fn stores_without_checksums_are_written_anew() {
     };
     let place = old("a");
     let refused = Store::open(&place).unwrap_err().to_string();
-    assert!(refused.contains("study merge"), "{refused}");
+    assert!(refused.contains("merging it into a new store"), "{refused}");
     let refused = verify(&place).unwrap_err().to_string();
     assert!(refused.contains("no checksums"), "{refused}");
     let studies = |json: &[u8]| -> serde_json::Value {
@@ -66,7 +66,7 @@ fn an_unreadable_page_of_a_store_without_checksums_is_said() {
     let error = merge(std::slice::from_ref(&path), &merged).unwrap_err();
     assert!(matches!(error, StudyError::Damaged { .. }), "{error}");
     assert!(!merged.exists());
-    // The sentence points to `study verify`, which lists what cannot be read.
+    // The sentence points to verifying, which lists what cannot be read.
     let found = verify(&path).unwrap();
     assert!(!found[0].damage.is_empty());
     let store = Store::create(folder.path(), Shard::WHOLE).unwrap();
