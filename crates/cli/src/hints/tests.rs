@@ -128,6 +128,11 @@ fn errors_name_the_option_that_helps() {
             "without --updates, --shape and --protocol)",
         ),
         (
+            loopfit::Error::Apply(ApplyError::NotADensity("regression")).into(),
+            "(--task density)",
+        ),
+        (loopfit::Error::NoBudget.into(), "(--budget B)"),
+        (
             SearchError::LikelihoodForTask {
                 likelihood: "laplace",
                 task: "binary",
