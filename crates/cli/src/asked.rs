@@ -62,6 +62,9 @@ pub(crate) fn wrong(error: Error, updates: &str) -> anyhow::Error {
 fn option(given: Given) -> &'static str {
     match given {
         Given::Target => "--target",
+        Given::Counts => "--likelihood poisson",
+        Given::Exposure => "--exposure",
+        Given::Weights => "--weight",
         Given::Activations => "--activation",
         Given::Iterations => "--iterations",
         Given::Form => "--form",

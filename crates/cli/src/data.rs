@@ -220,9 +220,20 @@ pub(crate) struct LearnArguments {
     /// What to learn; inferred from the target by default.
     #[arg(long)]
     task: Option<TaskName>,
-    /// Noise model of a regression; gaussian by default.
+    /// Law of the target of a regression, poisson for counts; gaussian by default.
     #[arg(long)]
-    likelihood: Option<NoiseName>,
+    likelihood: Option<LikelihoodName>,
+    /// A column with the exposure of each count, such as time or people, which its mean is proportional to.
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    exposure: Option<String>,
+    /// A column that says how much each row counts.
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        allow_hyphen_values = true,
+        conflicts_with = "exposure"
+    )]
+    weight: Option<String>,
     /// A column whose equal values never cross from training to validation or test.
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     group: Option<String>,
@@ -261,17 +272,19 @@ impl TaskName {
     }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum NoiseName {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LikelihoodName {
     Gaussian,
     Laplace,
+    Poisson,
 }
 
-impl NoiseName {
-    fn noise(self) -> Noise {
+impl LikelihoodName {
+    fn apply(self, fit: Fit<'_>) -> Fit<'_> {
         match self {
-            Self::Gaussian => Noise::Gaussian,
-            Self::Laplace => Noise::Laplace,
+            Self::Gaussian => fit.noise(Noise::Gaussian),
+            Self::Laplace => fit.noise(Noise::Laplace),
+            Self::Poisson => fit.counts(),
         }
     }
 }
@@ -390,6 +403,9 @@ impl LearnArguments {
             (self.group.is_some(), "--group"),
             (self.block.is_some(), "--block"),
             (!self.ignore.is_empty(), "--ignore"),
+            (self.exposure.is_some(), "--exposure"),
+            (self.weight.is_some(), "--weight"),
+            (self.counts(), "--likelihood poisson"),
         ];
         if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
             return Err(usage(format!(
@@ -399,7 +415,17 @@ impl LearnArguments {
         Ok(Read::Simulation(simulation))
     }
 
+    /// Whether the target is a count.
+    fn counts(&self) -> bool {
+        self.likelihood == Some(LikelihoodName::Poisson)
+    }
+
     fn table(&self, path: &Path) -> Result<Read> {
+        if self.counts() && self.task.is_some_and(|task| task != TaskName::Regression) {
+            return Err(usage(
+                "--likelihood poisson is for counts: leave --task out".to_string(),
+            ));
+        }
         if self.target.is_none() && !matches!(self.task, Some(TaskName::Density)) {
             return Err(usage("no target column is named: use --target, or --task density for the density of all columns".to_string()));
         }
@@ -421,6 +447,7 @@ impl LearnArguments {
             ),
             ("--task", self.task.is_some_and(|t| t.kind() != set.task)),
             ("--block", self.block.is_some_and(|b| Some(b) != set.block)),
+            ("--likelihood poisson", self.counts()),
         ];
         if let Some((option, _)) = contradicted.iter().find(|(_, wrong)| *wrong) {
             return Err(usage(format!(
@@ -456,7 +483,12 @@ impl LearnArguments {
         fit = given(fit, self.group.clone(), Fit::group);
         let ignored = table.map_or(Vec::new(), |table| self.ignored(table));
         fit = ignored.into_iter().fold(fit, Fit::ignore);
-        given(fit, self.likelihood.map(NoiseName::noise), Fit::noise)
+        fit = given(fit, self.exposure.clone(), Fit::exposure);
+        fit = given(fit, self.weight.clone(), Fit::weights);
+        match self.likelihood {
+            Some(likelihood) => likelihood.apply(fit),
+            None => fit,
+        }
     }
 
     /// The columns to ignore: a text that names a column is that column, any other is a list.

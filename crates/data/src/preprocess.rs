@@ -63,7 +63,20 @@ pub struct Preprocessing {
     task: Task,
     inputs: Vec<Input>,
     target: Option<Target>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weight: Option<Weight>,
     notes: Vec<String>,
+}
+
+/// The column that says how much a row counts; of a count, its exposure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Weight {
+    /// The column.
+    name: String,
+    /// Its mean in the training rows.
+    #[serde(deserialize_with = "positive")]
+    mean: f64,
 }
 
 /// One input column.
@@ -151,6 +164,14 @@ pub enum Target {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         range: Option<SeenRange>,
     },
+    /// A count `y` after an exposure `e`, which is one where no column has it, becomes `y / (rate e)`.
+    Count {
+        /// The column.
+        name: String,
+        /// Counts by exposure, of the training rows together.
+        #[serde(deserialize_with = "positive")]
+        rate: f64,
+    },
     /// A class becomes its index.
     Classes {
         /// The column.
@@ -164,7 +185,9 @@ impl Target {
     /// The column.
     pub fn name(&self) -> &str {
         match self {
-            Self::Response { name, .. } | Self::Classes { name, .. } => name,
+            Self::Response { name, .. } | Self::Count { name, .. } | Self::Classes { name, .. } => {
+                name
+            }
         }
     }
 }
@@ -181,6 +204,8 @@ pub struct Features {
     /// Positions of rows with a coordinate of a density outside its interval, moved to the
     /// border; the density there is zero.
     pub outside: Vec<usize>,
+    /// Of counts, how many are expected of each row by its exposure alone; empty elsewhere.
+    pub expected: Vec<f64>,
 }
 
 impl Preprocessing {
@@ -203,6 +228,7 @@ impl Preprocessing {
                 sd: 1.0,
                 range: None,
             }),
+            weight: None,
             notes: Vec::new(),
         }
     }
@@ -278,6 +304,7 @@ impl Preprocessing {
             task: self.task,
             inputs: inputs.map(|(input, _)| input.clone()).collect(),
             target: self.target.clone(),
+            weight: self.weight.clone(),
             notes: self.notes.clone(),
         }
     }
@@ -299,7 +326,12 @@ impl Preprocessing {
             missing: 0,
             unknown: 0,
             outside: Vec::new(),
+            expected: Vec::new(),
         };
+        if self.task == Task::Count {
+            let weights = self.weights(table, rows)?;
+            features.expected = weights.into_iter().map(f64::from).collect();
+        }
         let mut outside = vec![false; rows.len()];
         let mut first = 0;
         for input in &self.inputs {
@@ -384,6 +416,15 @@ impl Preprocessing {
                 });
                 scaled.collect()
             }
+            Some(Target::Count { name, .. }) => {
+                let counts = counts(name, self.find(table, name)?, rows)?;
+                let expected = self.weights(table, rows)?;
+                Ok(counts
+                    .iter()
+                    .zip(expected)
+                    .map(|(count, expected)| (count / f64::from(expected)) as f32)
+                    .collect())
+            }
             Some(Target::Classes { name, classes }) => {
                 let column = self.find(table, name)?;
                 let finder = classes.finder(column);
@@ -402,10 +443,41 @@ impl Preprocessing {
         }
     }
 
-    /// Features and targets of some rows together.
+    /// How much some rows count: on average once, or as often as is expected of a count after their exposure. Empty where all
+    /// rows count alike.
+    pub fn weights(&self, table: &Table, rows: &[usize]) -> Result<Vec<f32>, PreprocessError> {
+        let scale = match (&self.target, &self.weight) {
+            (Some(Target::Count { rate, .. }), None) => {
+                return Ok(vec![*rate as f32; rows.len()]);
+            }
+            (_, None) => return Ok(Vec::new()),
+            (Some(Target::Count { rate, .. }), Some(_)) => *rate,
+            (_, Some(weight)) => weight.mean.recip(),
+        };
+        let Some(Weight { name, .. }) = &self.weight else {
+            return Ok(Vec::new());
+        };
+        let values = numbers(name, self.find(table, name)?)?;
+        let scaled = rows.iter().map(|row| match (values[*row] * scale) as f32 {
+            weight if weight > 0.0 && weight.is_finite() => Ok(weight),
+            _ => Err(PreprocessError::Column(RolesError::Weight {
+                name: name.clone(),
+                row: row + 1,
+            })),
+        });
+        scaled.collect()
+    }
+
+    /// The column that says how much a row counts, if there is one.
+    pub fn weight_column(&self) -> Option<&str> {
+        self.weight.as_ref().map(|weight| weight.name.as_str())
+    }
+
+    /// Features, targets and weights of some rows together.
     pub fn samples(&self, table: &Table, rows: &[usize]) -> Result<Samples, PreprocessError> {
         let x = self.features(table, rows)?.x;
-        Ok(Samples::new(self.d(), x, self.targets(table, rows)?)?)
+        let samples = Samples::new(self.d(), x, self.targets(table, rows)?)?;
+        Ok(samples.weighted(self.weights(table, rows)?)?)
     }
 
     /// A standardised response on the scale of the target column; other outputs as they are.
@@ -496,6 +568,21 @@ impl Features {
         some.map(|(count, what)| format!("{what}: {count}"))
             .collect()
     }
+}
+
+/// The counts of some rows.
+fn counts(name: &str, column: &Column, rows: &[usize]) -> Result<Vec<f64>, PreprocessError> {
+    let values = numbers(name, column)?;
+    let count = |row: &usize| match values[*row] {
+        value if value.is_nan() => Err(RolesError::missing_target(name, column, *row).into()),
+        value if value >= 0.0 && value.fract() == 0.0 => Ok(value),
+        value => Err(PreprocessError::NotCount {
+            target: name.to_string(),
+            value: value.to_string(),
+            row: row + 1,
+        }),
+    };
+    rows.iter().map(count).collect()
 }
 
 fn find<'t>(table: &'t Table, name: &str) -> Result<&'t Column, PreprocessError> {

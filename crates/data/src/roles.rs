@@ -12,6 +12,8 @@ pub struct Roles {
     pub inputs: Vec<String>,
     /// Rows of one value here never part in a split.
     pub group: Option<String>,
+    /// How much a row counts; of a count, its exposure.
+    pub weight: Option<String>,
 }
 
 /// Why columns cannot play their parts.
@@ -71,6 +73,16 @@ pub enum RolesError {
     EmptyTarget {
         /// The target.
         target: String,
+    },
+    /// A weight or exposure that is none.
+    #[error(
+        "column `{name}` does not hold a positive number in row {row} below the header, as weights and exposures are"
+    )]
+    Weight {
+        /// The column.
+        name: String,
+        /// Row, from one.
+        row: usize,
     },
     /// Nothing left to predict from.
     #[error("`{file}` has no column left as an input")]
@@ -135,6 +147,48 @@ impl Roles {
             target: target.map(str::to_string),
             inputs,
             group: group.map(str::to_string),
+            weight: None,
+        })
+    }
+
+    /// The same with a column that says how much a row counts, which is no input: positive numbers in all rows.
+    pub fn weighed_by(self, table: &Table, name: &str) -> Result<Self, RolesError> {
+        let twice = [&self.target, &self.group].map(Option::as_deref);
+        if twice.contains(&Some(name)) {
+            return Err(RolesError::Twice {
+                name: name.to_string(),
+            });
+        }
+        let column = table
+            .column(name)
+            .ok_or_else(|| RolesError::no_column(table, name, &[]))?;
+        let wrong = |row: usize| RolesError::Weight {
+            name: name.to_string(),
+            row: row + 1,
+        };
+        match column {
+            Column::Numeric(values) => {
+                let bad = |v: &f64| !(*v > 0.0 && v.is_finite());
+                if let Some(row) = values.iter().position(bad) {
+                    return Err(wrong(row));
+                }
+            }
+            Column::Categorical(_) => return Err(wrong(0)),
+        }
+        let inputs: Vec<String> = self
+            .inputs
+            .into_iter()
+            .filter(|input| input != name)
+            .collect();
+        if inputs.is_empty() {
+            return Err(RolesError::NoInputs {
+                file: table.source().to_string(),
+            });
+        }
+        Ok(Self {
+            inputs,
+            weight: Some(name.to_string()),
+            ..self
         })
     }
 }

@@ -12,6 +12,8 @@ pub struct Samples {
     d: usize,
     x: Vec<f32>,
     y: Vec<f32>,
+    /// Empty where every observation counts once.
+    weights: Vec<f32>,
 }
 
 /// Why numbers are not samples.
@@ -59,6 +61,12 @@ pub enum SamplesError {
         /// Row, from zero.
         row: usize,
     },
+    /// A weight that is not a positive number.
+    #[error("the weight of row {} is not a positive number", row + 1)]
+    Weight {
+        /// Row, from zero.
+        row: usize,
+    },
 }
 
 impl Samples {
@@ -90,7 +98,33 @@ impl Samples {
         if let Some(row) = y.iter().position(|v| !v.is_finite()) {
             return Err(SamplesError::ResponseNotFinite { row });
         }
-        Ok(Self { n, d, x, y })
+        Ok(Self {
+            n,
+            d,
+            x,
+            y,
+            weights: Vec::new(),
+        })
+    }
+
+    /// The same observations, each counting this often; none is once each.
+    pub fn weighted(self, weights: Vec<f32>) -> Result<Self, SamplesError> {
+        if !weights.is_empty() && weights.len() != self.n {
+            return Err(SamplesError::ResponseCount {
+                n: self.n,
+                responses: weights.len(),
+            });
+        }
+        let wrong = |w: &f32| !(*w > 0.0 && w.is_finite());
+        match weights.iter().position(wrong) {
+            Some(row) => Err(SamplesError::Weight { row }),
+            None => Ok(Self { weights, ..self }),
+        }
+    }
+
+    /// How often each observation counts; empty where each counts once.
+    pub fn weights(&self) -> &[f32] {
+        &self.weights
     }
 
     /// Number of observations.
@@ -121,20 +155,22 @@ impl Samples {
             d: self.d,
             x: self.x[..n * self.d].to_vec(),
             y: self.y[..n.min(self.y.len())].to_vec(),
+            weights: self.weights[..n.min(self.weights.len())].to_vec(),
         }
     }
 
     /// These observations followed by those of `other`, which has as many inputs.
     pub fn followed_by(&self, other: &Self) -> Result<Self, SamplesError> {
         let joined = |a: &[f32], b: &[f32]| [a, b].concat();
-        Self::new(self.d, joined(&self.x, &other.x), joined(&self.y, &other.y))
+        Self::new(self.d, joined(&self.x, &other.x), joined(&self.y, &other.y))?
+            .weighted(joined(&self.weights, &other.weights))
     }
 
     /// SHA-256 of the contents as 64 hexadecimal digits: what a fit's specification records
     /// of its data.
     ///
     /// # Formula
-    /// `SHA-256("loopfit samples 1" | n | d | length of y | x | y)`, integers as 64-bit and
+    /// `SHA-256("loopfit samples 1" | n | d | length of y | x | y | weights)`, integers as 64-bit and
     /// numbers as 32-bit little-endian.
     pub fn hash(&self) -> String {
         let mut hasher = Sha256::new();
@@ -142,7 +178,7 @@ impl Samples {
         for size in [self.n, self.d, self.y.len()] {
             hasher.update((size as u64).to_le_bytes());
         }
-        for value in self.x.iter().chain(&self.y) {
+        for value in self.x.iter().chain(&self.y).chain(&self.weights) {
             hasher.update(value.to_le_bytes());
         }
         hasher

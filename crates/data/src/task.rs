@@ -15,6 +15,8 @@ pub const MAX_CLASSES: usize = 256;
 pub enum Task {
     /// A number from inputs.
     Regression,
+    /// How often something happens, from inputs.
+    Count,
     /// One of two classes.
     Binary,
     /// One of several classes.
@@ -31,6 +33,8 @@ pub enum Task {
 pub enum TaskKind {
     /// See [`Task::Regression`].
     Regression,
+    /// See [`Task::Count`].
+    Count,
     /// See [`Task::Binary`].
     Binary,
     /// See [`Task::Multiclass`].
@@ -179,6 +183,7 @@ impl Task {
     fn title(self) -> String {
         match self {
             Self::Regression => "Regression on".to_string(),
+            Self::Count => "Poisson regression on".to_string(),
             Self::Binary => "Binary classification of".to_string(),
             Self::Multiclass { classes } => format!("Classification into {classes} classes of"),
             Self::Density => "Density of".to_string(),
@@ -194,11 +199,14 @@ fn asked_for(
     values: usize,
 ) -> Result<Task, TaskError> {
     match (kind, column) {
-        (TaskKind::Regression, Column::Categorical(c)) => Err(TaskError::TextTarget {
-            target: target.to_string(),
-            first_text: c.first_text.clone(),
-        }),
+        (TaskKind::Regression | TaskKind::Count, Column::Categorical(c)) => {
+            Err(TaskError::TextTarget {
+                target: target.to_string(),
+                first_text: c.first_text.clone(),
+            })
+        }
         (TaskKind::Regression, Column::Numeric(_)) => Ok(Task::Regression),
+        (TaskKind::Count, Column::Numeric(_)) => Ok(Task::Count),
         (TaskKind::Binary, _) if values != 2 => Err(TaskError::NotBinary {
             target: target.to_string(),
             values,

@@ -12,7 +12,7 @@ use loopfit_numerics::lanes::LANES;
 use loopfit_numerics::libm;
 use loopfit_numerics::special::{log_sum_exp, sigmoid};
 use loopfit_numerics::stream::Stream;
-use loopfit_numerics::sum::{mean, sum};
+use loopfit_numerics::sum::{sum, weighted_mean};
 use serde::Serialize;
 use std::ops::Range;
 
@@ -202,11 +202,13 @@ impl FittedModel {
     pub fn predict(&self, table: &Table) -> Result<(Predictions, Vec<String>), ApplyError> {
         let predictor = self.predictor();
         let (mut outputs, mut outside) = (Vec::new(), Vec::new());
+        let mut expected = Vec::new();
         let mut notes = self.in_parts(table, ROWS_AT_ONCE, |first, features| {
             let part = predictor.predict(&features.x);
             self.check_outputs(&part, first)?;
             outputs.extend(part);
             outside.extend(features.outside.iter().map(|row| first + row));
+            expected.extend(&features.expected);
             Ok::<_, ApplyError>(())
         })?;
         notes.extend(self.held_note(&outputs));
@@ -218,7 +220,10 @@ impl FittedModel {
             }
             _ => 0.0,
         };
-        Ok((self.predictions(&outputs, constant, &outside), notes))
+        Ok((
+            self.predictions(&outputs, constant, &outside, &expected),
+            notes,
+        ))
     }
 
     /// As [`FittedModel::predict`] after each of some of the model's iterations, counted from zero: calls `each` with the first row
@@ -242,7 +247,12 @@ impl FittedModel {
             let of_each = steps.into_iter().zip(&constants).map(|(step, constant)| {
                 self.check_outputs(&step.outputs, first)?;
                 Ok(IterationPredictions {
-                    predictions: self.predictions(&step.outputs, *constant, &features.outside),
+                    predictions: self.predictions(
+                        &step.outputs,
+                        *constant,
+                        &features.outside,
+                        &features.expected,
+                    ),
                     change: step.change,
                 })
             });
@@ -263,6 +273,7 @@ impl FittedModel {
             missing: 0,
             unknown: 0,
             outside: Vec::new(),
+            expected: Vec::new(),
         };
         for first in (0..table.rows()).step_by(at_once) {
             let rows: Vec<usize> = (first..table.rows().min(first + at_once)).collect();
@@ -401,9 +412,19 @@ impl FittedModel {
     }
 
     /// What outputs say; of an energy model, `constant` below the index is the log density, and
-    /// rows outside its support have none.
-    fn predictions(&self, outputs: &[f64], constant: f64, outside: &[usize]) -> Predictions {
+    /// rows outside its support have none. Of counts, `expected` are those of each exposure alone.
+    fn predictions(
+        &self,
+        outputs: &[f64],
+        constant: f64,
+        outside: &[usize],
+        expected: &[f64],
+    ) -> Predictions {
         match self.likelihood {
+            Likelihood::Poisson(_) => {
+                let means = outputs.iter().zip(expected).map(|(f, e)| e * libm::exp(*f));
+                Predictions::Responses(means.collect())
+            }
             Likelihood::Gaussian(_) | Likelihood::Laplace(_) => {
                 Predictions::Responses(outputs.iter().map(|f| self.response(*f)).collect())
             }
@@ -474,8 +495,35 @@ impl FittedModel {
             also,
             notes,
         };
+        // A table without the weights of the training rows is judged row by row.
+        let weights = match self.preprocessing.weight_column() {
+            Some(name) if table.column(name).is_none() => Vec::new(),
+            _ => self.preprocessing.weights(table, rows)?,
+        };
+        let mean = |values: &[f64]| weighted_mean(values, &weights);
         let rows = rows.len();
         let mut score = match self.likelihood {
+            Likelihood::Poisson(poisson) => {
+                let expected = &features.expected;
+                let pairs = || outputs.iter().zip(&y).zip(expected);
+                let of = |each: &dyn Fn(f64, f64, f64) -> f64| -> Vec<f64> {
+                    pairs().map(|((f, y), e)| each(*f, *y, *e)).collect()
+                };
+                let deviance = |f: f64, y: f64, e: f64| 2.0 * e * poisson.half_deviance(y, f);
+                let residual = |f: f64, y: f64, e: f64| e * (libm::exp(f) - y);
+                let (counts, total) = (of(&|_, y, e| e * y), sum(expected));
+                let constant = libm::log(sum(&counts) / total);
+                let (own, other) = (of(&deviance), of(&|_, y, e| deviance(constant, y, e)));
+                let plain = |values: &[f64]| weighted_mean(values, &[]);
+                let squares = of(&|f, y, e| residual(f, y, e) * residual(f, y, e));
+                let absolute = of(&|f, y, e| residual(f, y, e).abs());
+                let also = vec![
+                    ("D2", 1.0 - sum(&own) / sum(&other)),
+                    (Measure::Mse.name(), plain(&squares)),
+                    (Measure::Mae.name(), plain(&absolute)),
+                ];
+                score(rows, (Measure::Deviance.name(), plain(&own)), also)
+            }
             Likelihood::Gaussian(_) | Likelihood::Laplace(_) => {
                 let original = |f: &f64| self.preprocessing.to_original(*f);
                 let y: Vec<f64> = y.iter().map(original).collect();
@@ -488,7 +536,11 @@ impl FittedModel {
                 let absolute: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
                 let centre = mean(&y);
                 let spread: Vec<f64> = y.iter().map(|y| (y - centre) * (y - centre)).collect();
-                let r2 = ("R2", 1.0 - sum(&squares) / sum(&spread));
+                let left = match weights.is_empty() {
+                    true => sum(&squares) / sum(&spread),
+                    false => mean(&squares) / mean(&spread),
+                };
+                let r2 = ("R2", 1.0 - left);
                 let mse = (Measure::Mse.name(), mean(&squares));
                 let mae = (Measure::Mae.name(), mean(&absolute));
                 // What was fitted leads.
@@ -509,13 +561,12 @@ impl FittedModel {
                     .map(|(f, y)| Ok(floor.nll(self.likelihood.nll(*y, f)?)));
                 let nll: Vec<f64> = nll.collect::<Result<_, ApplyError>>()?;
                 let value = mean(&nll);
-                let right = found
-                    .filter(|(f, y)| most_likely(f) == **y as usize)
-                    .count();
+                let right = found.map(|(f, y)| f64::from(most_likely(f) == *y as usize));
+                let right: Vec<f64> = right.collect();
                 score(
                     rows,
                     (Measure::LogLoss.name(), value),
-                    vec![("accuracy", right as f64 / rows as f64)],
+                    vec![("accuracy", mean(&right))],
                 )
             }
         };
@@ -551,6 +602,7 @@ impl FittedModel {
 fn task_name(task: Task) -> &'static str {
     match task {
         Task::Regression => "regression",
+        Task::Count => "counts",
         Task::Binary | Task::Multiclass { .. } => "classification",
         Task::Density => "a density",
     }

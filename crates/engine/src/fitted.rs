@@ -246,6 +246,7 @@ fn contradiction(model: &FittedModel) -> Option<String> {
     );
     let suits = match likelihood {
         Likelihood::Gaussian(_) | Likelihood::Laplace(_) => task == Task::Regression,
+        Likelihood::Poisson(_) => task == Task::Count,
         Likelihood::Bernoulli(_) => task == Task::Binary,
         Likelihood::Multiclass(m) => {
             task == Task::Multiclass {
@@ -257,10 +258,11 @@ fn contradiction(model: &FittedModel) -> Option<String> {
     let classes = match task {
         Task::Binary => 2,
         Task::Multiclass { classes } => classes,
-        Task::Regression | Task::Density => 0,
+        Task::Regression | Task::Count | Task::Density => 0,
     };
     let target_suits = match preprocessing.target() {
         Some(Target::Response { .. }) => task == Task::Regression,
+        Some(Target::Count { .. }) => task == Task::Count,
         Some(Target::Classes { .. }) => task.is_classification(),
         None => task == Task::Density,
     };
@@ -327,6 +329,10 @@ fn overflow(model: &FittedModel) -> Option<String> {
     let target = preprocessing.target().filter(|target| match target {
         Target::Response { mean, sd, .. } => {
             let largest = mean.abs() + sd * f64::from(model.bounds.output) + widest;
+            !largest.is_finite()
+        }
+        Target::Count { rate, .. } => {
+            let largest = rate * f64::from(model.bounds.output).exp();
             !largest.is_finite()
         }
         Target::Classes { .. } => false,

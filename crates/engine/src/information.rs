@@ -252,17 +252,20 @@ mod tests {
     use super::*;
     use crate::gradient::node_strips;
     use loopfit_data::Samples;
-    use loopfit_likelihood::{Bernoulli, Gaussian, Laplace, Multiclass, Nodes, ScalarLikelihood};
+    use loopfit_likelihood::{
+        Bernoulli, Gaussian, Laplace, Multiclass, Nodes, Poisson, ScalarLikelihood,
+    };
     use loopfit_model::{
         Activation, Architecture, Form, Network, Parameters, Tying, init, reference,
     };
 
     const N: usize = 37;
 
-    fn likelihoods() -> [Likelihood; 5] {
+    fn likelihoods() -> [Likelihood; 6] {
         [
             Likelihood::Gaussian(Gaussian::new(0.8).unwrap()),
             Likelihood::Laplace(Laplace::new(0.7).unwrap()),
+            Likelihood::Poisson(Poisson),
             Likelihood::Bernoulli(Bernoulli),
             Likelihood::Multiclass(Multiclass::new(3).unwrap()),
             Likelihood::Energy(Energy::new(2, Nodes::LowDiscrepancy { n: N }).unwrap()),
@@ -314,6 +317,7 @@ mod tests {
                     let mean = |f: &[f64], k: usize, l: usize| match likelihood {
                         Likelihood::Gaussian(g) => g.fisher(f[0]),
                         Likelihood::Laplace(g) => g.fisher(f[0]),
+                        Likelihood::Poisson(g) => g.fisher(f[0]),
                         Likelihood::Bernoulli(g) => g.fisher(f[0]),
                         Likelihood::Multiclass(m) => {
                             let mut information = vec![0.0; c * c];

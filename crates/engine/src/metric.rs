@@ -10,6 +10,8 @@ pub enum Measure {
     Mse,
     /// The mean absolute error of responses.
     Mae,
+    /// The mean deviance of counts: twice how much less likely they are than if their means were they themselves.
+    Deviance,
     /// The average negative log-probability of classes.
     LogLoss,
     /// The average negative log-density.
@@ -22,6 +24,7 @@ impl Measure {
         match likelihood {
             Likelihood::Gaussian(_) => Self::Mse,
             Likelihood::Laplace(_) => Self::Mae,
+            Likelihood::Poisson(_) => Self::Deviance,
             Likelihood::Bernoulli(_) | Likelihood::Multiclass(_) => Self::LogLoss,
             Likelihood::Energy(_) => Self::Nll,
         }
@@ -32,6 +35,12 @@ impl Measure {
         match self {
             Self::Mse => ["MSE", "validation MSE", "test MSE", "MSE against f0"],
             Self::Mae => ["MAE", "validation MAE", "test MAE", "MAE against f0"],
+            Self::Deviance => [
+                "deviance",
+                "validation deviance",
+                "test deviance",
+                "deviance against f0",
+            ],
             Self::LogLoss => [
                 "log loss",
                 "validation log loss",
@@ -73,7 +82,7 @@ pub fn error_name(likelihood: Likelihood) -> &'static str {
 ///
 /// # Formula
 /// With `c` the loss of a perfect prediction and `u` the standard deviation of the target: `2 sigma^2 u^2 (loss - c)` (Gaussian),
-/// `tau u (loss - c)` (Laplace), `loss` (classes), `loss + log v` with the volume `v` of the columns' box (density).
+/// `tau u (loss - c)` (Laplace), `2 loss` (half deviances of counts), `loss` (classes), `loss + log v` with the volume `v` of the columns' box (density).
 pub fn error_of_loss(likelihood: Likelihood, preprocessing: &Preprocessing, loss: f64) -> f64 {
     let unit = preprocessing.to_original(1.0) - preprocessing.to_original(0.0);
     match likelihood {
@@ -81,6 +90,7 @@ pub fn error_of_loss(likelihood: Likelihood, preprocessing: &Preprocessing, loss
             2.0 * g.sigma() * g.sigma() * unit * unit * (loss - g.nll(0.0, 0.0))
         }
         Likelihood::Laplace(l) => l.tau() * unit * (loss - l.nll(0.0, 0.0)),
+        Likelihood::Poisson(_) => 2.0 * loss,
         Likelihood::Bernoulli(_) | Likelihood::Multiclass(_) => loss,
         Likelihood::Energy(_) => loss + preprocessing.log_volume(),
     }

@@ -1,6 +1,6 @@
 //! From outputs to their gradient: clipping, likelihood, sample weights.
 
-use loopfit_likelihood::{Energy, Likelihood, ScalarLikelihood};
+use loopfit_likelihood::{Divergence, Energy, Likelihood, ScalarLikelihood, WithScalar};
 use loopfit_numerics::lanes::{Kernel, Lane, Simd};
 
 /// Derivative of the weighted negative log-likelihood in the outputs of separate
@@ -22,9 +22,6 @@ impl Kernel for Derivative<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
         match *self.likelihood {
-            Likelihood::Gaussian(l) => self.scalar(s, l),
-            Likelihood::Laplace(l) => self.scalar(s, l),
-            Likelihood::Bernoulli(l) => self.scalar(s, l),
             Likelihood::Multiclass(l) => {
                 let classes = l.classes();
                 let mut clipped = vec![Lane::ZERO; classes];
@@ -44,7 +41,22 @@ impl Kernel for Derivative<'_> {
                 }
             }
             Likelihood::Energy(_) => unreachable!("the energy likelihood couples its nodes"),
+            of_one_output => {
+                of_one_output.with_scalar(OneOutput(s, self));
+            }
         }
+    }
+}
+
+/// The derivative of a likelihood of one output.
+struct OneOutput<'a, S>(S, Derivative<'a>);
+
+impl<S: Simd> WithScalar for OneOutput<'_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Divergence>(self, likelihood: L) {
+        self.1.scalar(self.0, likelihood);
     }
 }
 

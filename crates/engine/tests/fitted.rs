@@ -3,7 +3,9 @@
 use loopfit_data::table::Column;
 use loopfit_data::{Preprocessing, Roles, Scaling, Table, Task};
 use loopfit_engine::{FittedModel, ModelError, Predictions, Provenance};
-use loopfit_likelihood::{Bernoulli, Energy, Floor, Gaussian, Likelihood, Multiclass, Nodes};
+use loopfit_likelihood::{
+    Bernoulli, Energy, Floor, Gaussian, Likelihood, Multiclass, Nodes, Poisson,
+};
 use loopfit_model::{Activation, Bounds, Form, Network, Parameters, Tying, init, reference};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
@@ -51,6 +53,7 @@ fn model(task: Task) -> FittedModel {
     let preprocessing = Preprocessing::fit(&table, &roles, task, &rows, Scaling::Fitted).unwrap();
     let likelihood = match task {
         Task::Regression => Likelihood::Gaussian(Gaussian::squared_error()),
+        Task::Count => Likelihood::Poisson(Poisson),
         Task::Binary => Likelihood::Bernoulli(Bernoulli),
         Task::Multiclass { classes } => Likelihood::Multiclass(Multiclass::new(classes).unwrap()),
         Task::Density => Likelihood::Energy(Energy::training(2).unwrap()),

@@ -233,7 +233,7 @@ impl<'a> Climb<'a> {
         let beta = match self.objective.rows.kind {
             Kind::Gaussian => freedom / (2.0 * loss),
             Kind::Laplace => freedom / loss,
-            _ => 1.0,
+            Kind::Poisson | Kind::Bernoulli | Kind::Multiclass => 1.0,
         };
         let changes = alpha
             .iter()
@@ -243,7 +243,7 @@ impl<'a> Climb<'a> {
         let n_log_beta = match self.objective.rows.kind {
             Kind::Gaussian => 0.5 * n * libm::log(prior.beta),
             Kind::Laplace => n * libm::log(prior.beta),
-            _ => 0.0,
+            Kind::Poisson | Kind::Bernoulli | Kind::Multiclass => 0.0,
         };
         self.surprise = prior.beta * self.curvature.loss - n_log_beta
             + 0.5 * log_det

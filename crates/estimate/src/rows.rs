@@ -4,7 +4,7 @@
 
 use crate::octet::{OCTET, Octet};
 use loopfit_data::Samples;
-use loopfit_likelihood::Likelihood;
+use loopfit_likelihood::{Likelihood, Poisson};
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
 
@@ -19,6 +19,7 @@ const SMALLEST_INFORMATION: f64 = 1e-12;
 pub(crate) enum Kind {
     Gaussian,
     Laplace,
+    Poisson,
     Bernoulli,
     Multiclass,
 }
@@ -29,17 +30,18 @@ impl Kind {
         match likelihood {
             Likelihood::Gaussian(_) => Some(Self::Gaussian),
             Likelihood::Laplace(_) => Some(Self::Laplace),
+            Likelihood::Poisson(_) => Some(Self::Poisson),
             Likelihood::Bernoulli(_) => Some(Self::Bernoulli),
             Likelihood::Multiclass(_) => Some(Self::Multiclass),
             Likelihood::Energy(_) => None,
         }
     }
 
-    /// Smallest prior precision: with less, separable classes drive coefficients to infinity.
+    /// Smallest prior precision: with less, separable classes and counts of zero drive coefficients to infinity.
     pub(crate) fn least_precision(self) -> f64 {
         match self {
             Self::Gaussian | Self::Laplace => 1e-3,
-            Self::Bernoulli | Self::Multiclass => 1e-2,
+            Self::Poisson | Self::Bernoulli | Self::Multiclass => 1e-2,
         }
     }
 }
@@ -62,7 +64,9 @@ pub(crate) struct Rows {
     pub(crate) kind: Kind,
     x: Vec<Octet>,
     y: Vec<Octet>,
+    /// How much each row counts, and its root; zero for rows that are not there.
     weight: Vec<Octet>,
+    root: Vec<Octet>,
 }
 
 impl Rows {
@@ -80,8 +84,9 @@ impl Rows {
                 x[octet * d + k].0[lane] = f64::from(*value);
             }
             y[octet].0[lane] = f64::from(samples.y()[*row]);
-            weight[octet].0[lane] = 1.0;
+            weight[octet].0[lane] = samples.weights().get(*row).map_or(1.0, |w| f64::from(*w));
         }
+        let root = weight.iter().map(|w| Octet(w.0.map(f64::sqrt))).collect();
         Self {
             n,
             d,
@@ -90,6 +95,7 @@ impl Rows {
             x,
             y,
             weight,
+            root,
         }
     }
 
@@ -101,6 +107,7 @@ impl Rows {
             x: (0..self.octets()).flat_map(of_octet).collect(),
             y: self.y.clone(),
             weight: self.weight.clone(),
+            root: self.root.clone(),
             ..*self
         }
     }
@@ -131,6 +138,7 @@ impl Rows {
             x: self.x.clone(),
             y: self.y.iter().map(|y| Octet(y.0.map(is))).collect(),
             weight: self.weight.clone(),
+            root: self.root.clone(),
             ..*self
         }
     }
@@ -146,6 +154,7 @@ impl Rows {
             x: self.x[..octets * self.d].to_vec(),
             y: self.y[..octets].to_vec(),
             weight: self.weight[..octets].to_vec(),
+            root: self.root[..octets].to_vec(),
             ..*self
         }
     }
@@ -167,10 +176,10 @@ impl Rows {
         }
     }
 
-    /// The loss of each row of an octet at outputs `f`, without constants; zero for rows that are not there.
+    /// The loss of each row of an octet at outputs `f`, as often as it counts, without constants; zero for rows that are not there.
     ///
     /// # Formula
-    /// Gaussian `(f - y)^2 / 2`, Laplace `|f - y|`, Bernoulli `log(1 + e^f) - y f`, multiclass
+    /// Gaussian `(f - y)^2 / 2`, Laplace `|f - y|`, Poisson `e^f - y f + y log y - y`, Bernoulli `log(1 + e^f) - y f`, multiclass
     /// `log sum_k e^{f_k} - f_y`.
     #[inline(always)]
     pub(crate) fn loss(&self, octet: usize, f: &[Octet]) -> Octet {
@@ -181,6 +190,7 @@ impl Rows {
             loss.0[lane] = match self.kind {
                 Kind::Gaussian => 0.5 * (f0 - y) * (f0 - y),
                 Kind::Laplace => (f0 - y).abs(),
+                Kind::Poisson => Poisson.half_deviance(y, f0),
                 Kind::Bernoulli => {
                     let smaller = if f0 > 0.0 { -f0 } else { f0 };
                     f0.max(0.0) + libm::log1p(libm::exp(smaller)) - y * f0
@@ -191,9 +201,10 @@ impl Rows {
                     largest + libm::log(sum) - f[y as usize].0[lane]
                 }
             };
-            if weight.0[lane] == 0.0 {
-                loss.0[lane] = 0.0;
-            }
+            loss.0[lane] = match weight.0[lane] {
+                0.0 => 0.0,
+                weight => weight * loss.0[lane],
+            };
         }
         loss
     }
@@ -203,7 +214,7 @@ impl Rows {
     /// gradient of the loss.
     ///
     /// # Formula
-    /// Gaussian `R = 1`, residual `f - y`. Laplace, by its quadratic majorant: `R = |f - y|^{-1/2}`. Bernoulli
+    /// Gaussian `R = 1`, residual `f - y`. Laplace, by its quadratic majorant: `R = |f - y|^{-1/2}`. Poisson `R = e^{f/2}`. Bernoulli
     /// `R = {p (1 - p)}^{1/2}`. Multiclass: the information of all scores but the last is `diag(p) - p p^T = L D L^T` with
     /// `s_k = sum_{j > k} p_j`, `D_k = p_k s_k / s_{k-1}` and `L_jk = -p_j / s_k` below the diagonal, so `R = L D^{1/2}`, and
     /// the residuals solve `R residuals = p - e_y`.
@@ -215,7 +226,7 @@ impl Rows {
         seeds: &mut [Octet],
         residuals: &mut [Octet],
     ) {
-        let (y, weight) = (self.y[octet], self.weight[octet]);
+        let (y, weight) = (self.y[octet], self.root[octet]);
         match self.kind {
             Kind::Gaussian => {
                 seeds[0] = weight;
@@ -227,6 +238,14 @@ impl Rows {
                     let root = r.abs().max(SMALLEST_RESIDUAL).sqrt();
                     seeds[0].0[lane] = weight.0[lane] / root;
                     residuals[0].0[lane] = weight.0[lane] * r / root;
+                }
+            }
+            Kind::Poisson => {
+                let mean = f[0].exp();
+                for lane in 0..OCTET {
+                    let root = mean.0[lane].max(SMALLEST_INFORMATION).sqrt();
+                    seeds[0].0[lane] = weight.0[lane] * root;
+                    residuals[0].0[lane] = weight.0[lane] * (mean.0[lane] - y.0[lane]) / root;
                 }
             }
             Kind::Bernoulli => {

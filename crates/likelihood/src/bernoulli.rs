@@ -1,7 +1,7 @@
 //! Binary response (paper, Sections 3.1 and C.3).
 
 use crate::distance;
-use crate::{Error, Gamma, ScalarLikelihood};
+use crate::{Divergence, Error, Gamma, ScalarLikelihood};
 use loopfit_numerics::lanes::Simd;
 use loopfit_numerics::log_number::LogNumber;
 use loopfit_numerics::special::{sigmoid, softplus};
@@ -50,7 +50,9 @@ impl ScalarLikelihood for Bernoulli {
     fn fisher(self, f: f64) -> f64 {
         sigmoid(f) * sigmoid(-f)
     }
+}
 
+impl Divergence for Bernoulli {
     /// # Formula
     /// `(sqrt p_f - sqrt p_g)^2 + (sqrt(1 - p_f) - sqrt(1 - p_g))^2`.
     ///

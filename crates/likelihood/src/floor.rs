@@ -62,11 +62,7 @@ impl Floor {
 }
 
 fn classes(likelihood: Likelihood) -> f64 {
-    match likelihood {
-        Likelihood::Bernoulli(_) => 2.0,
-        Likelihood::Multiclass(m) => m.classes() as f64,
-        Likelihood::Gaussian(_) | Likelihood::Laplace(_) | Likelihood::Energy(_) => 0.0,
-    }
+    likelihood.classes().unwrap_or(0) as f64
 }
 
 #[cfg(test)]

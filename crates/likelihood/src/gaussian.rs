@@ -2,7 +2,7 @@
 
 use crate::distance;
 use crate::scalar::SCALES;
-use crate::{Error, Gamma, ScalarLikelihood};
+use crate::{Divergence, Error, Gamma, ScalarLikelihood};
 use loopfit_numerics::lanes::Simd;
 use loopfit_numerics::libm::{expm1, log};
 use loopfit_numerics::log_number::LogNumber;
@@ -106,7 +106,9 @@ impl ScalarLikelihood for Gaussian {
     fn fisher(self, _f: f64) -> f64 {
         self.precision
     }
+}
 
+impl Divergence for Gaussian {
     /// # Formula
     /// `2 [1 - exp{-(f - g)^2 / (8 sigma^2)}]`.
     ///

@@ -2,7 +2,7 @@
 
 use crate::distance::{self, exp_remainder};
 use crate::scalar::SCALES;
-use crate::{Error, Gamma, ScalarLikelihood};
+use crate::{Divergence, Error, Gamma, ScalarLikelihood};
 use loopfit_numerics::lanes::Simd;
 use loopfit_numerics::libm::{exp, log};
 use loopfit_numerics::log_number::LogNumber;
@@ -102,7 +102,9 @@ impl ScalarLikelihood for Laplace {
     fn fisher(self, _f: f64) -> f64 {
         self.rate * self.rate
     }
+}
 
+impl Divergence for Laplace {
     /// # Formula
     /// `2 {1 - (1 + v/2) e^(-v/2)}` with `v = |f - g| / tau`; near zero as
     /// `2 e^-w (e^w - 1 - w)`, `w = v/2`.

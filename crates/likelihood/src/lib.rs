@@ -7,6 +7,7 @@
 //! |---|---|---|---|
 //! | [`gaussian`] | `Y = f(X) + N(0, sigma^2)` | mean | a number |
 //! | [`laplace`] | `Y = f(X) + Laplace(tau)` | median | a number |
+//! | [`poisson`] | `Y` in {0, 1, 2, ...} | logarithm of the mean | the count |
 //! | [`bernoulli`] | `Y` in {0, 1} | logit | 0 or 1 |
 //! | [`multiclass`] | `Y` in 0..C | C logits | the class number |
 //! | [`energy`] | `X` on `[0,1]^d` | log density up to a constant | none |
@@ -15,8 +16,8 @@
 //! of a target, the negative log-likelihood `nll`, its derivative in the index, the
 //! same derivative in 32 bits over sixteen lanes, the Fisher weight, and the three
 //! distances of the paper: squared Hellinger, Kullback-Leibler and `rho_gamma`
-//! ([`distance`]). The three families with one output share them as the trait
-//! [`ScalarLikelihood`]; [`Likelihood`] is any of the five.
+//! ([`distance`]). The families with one output share what fitting needs as the trait
+//! [`ScalarLikelihood`] and the distances as [`Divergence`]; [`Likelihood`] is any of them.
 
 #![forbid(unsafe_code)]
 
@@ -30,6 +31,7 @@ pub mod laplace;
 mod likelihood;
 pub mod multiclass;
 mod normaliser;
+pub mod poisson;
 mod rejection;
 mod scalar;
 
@@ -40,7 +42,8 @@ pub use error::Error;
 pub use floor::Floor;
 pub use gaussian::Gaussian;
 pub use laplace::Laplace;
-pub use likelihood::Likelihood;
+pub use likelihood::{Likelihood, WithScalar};
 pub use multiclass::Multiclass;
 pub use normaliser::LogNormaliser;
-pub use scalar::ScalarLikelihood;
+pub use poisson::Poisson;
+pub use scalar::{Divergence, ScalarLikelihood};

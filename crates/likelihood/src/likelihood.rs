@@ -1,10 +1,13 @@
-//! Any of the five likelihoods.
+//! Any of the likelihoods.
 
-use crate::{Bernoulli, Distance, Energy, Error, Gaussian, Laplace, Multiclass, ScalarLikelihood};
+use crate::{
+    Bernoulli, Distance, Divergence, Energy, Error, Gaussian, Laplace, Multiclass, Poisson,
+    ScalarLikelihood,
+};
 use loopfit_numerics::sum::mean;
 use serde::{Deserialize, Serialize};
 
-/// Any of the five likelihoods; in files an object with the key `kind`.
+/// Any of the likelihoods; in files an object with the key `kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Likelihood {
@@ -12,6 +15,8 @@ pub enum Likelihood {
     Gaussian(Gaussian),
     /// Regression with Laplace noise.
     Laplace(Laplace),
+    /// Counts.
+    Poisson(Poisson),
     /// Two classes.
     Bernoulli(Bernoulli),
     /// Two or more classes.
@@ -29,11 +34,33 @@ impl Likelihood {
         }
     }
 
-    /// `gaussian`, `laplace`, `bernoulli`, `multiclass` or `energy`.
+    /// Number of classes; none where targets are not classes.
+    pub fn classes(self) -> Option<usize> {
+        match self {
+            Self::Bernoulli(_) => Some(2),
+            Self::Multiclass(l) => Some(l.classes()),
+            Self::Gaussian(_) | Self::Laplace(_) | Self::Poisson(_) | Self::Energy(_) => None,
+        }
+    }
+
+    /// Does something with the family, if it is one of one output and a target.
+    #[inline(always)]
+    pub fn with_scalar<W: WithScalar>(self, work: W) -> Option<W::Output> {
+        match self {
+            Self::Gaussian(l) => Some(work.run(l)),
+            Self::Laplace(l) => Some(work.run(l)),
+            Self::Poisson(l) => Some(work.run(l)),
+            Self::Bernoulli(l) => Some(work.run(l)),
+            Self::Multiclass(_) | Self::Energy(_) => None,
+        }
+    }
+
+    /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gaussian(_) => "gaussian",
             Self::Laplace(_) => "laplace",
+            Self::Poisson(_) => "poisson",
             Self::Bernoulli(_) => "bernoulli",
             Self::Multiclass(_) => "multiclass",
             Self::Energy(_) => "energy",
@@ -58,6 +85,7 @@ impl Likelihood {
         match self {
             Self::Gaussian(l) => l.check_target(y),
             Self::Laplace(l) => l.check_target(y),
+            Self::Poisson(l) => l.check_target(y),
             Self::Bernoulli(l) => l.check_target(y),
             Self::Multiclass(l) => l.check_target(y).map(|_| ()),
             Self::Energy(_) => Err(Error::NoTarget),
@@ -71,6 +99,7 @@ impl Likelihood {
         match self {
             Self::Gaussian(l) => Ok(l.nll(y, f[0])),
             Self::Laplace(l) => Ok(l.nll(y, f[0])),
+            Self::Poisson(l) => Ok(l.nll(y, f[0])),
             Self::Bernoulli(l) => Ok(l.nll(y, f[0])),
             Self::Multiclass(l) => Ok(l.nll(l.check_target(y)?, f)),
             Self::Energy(_) => Err(Error::NoTarget),
@@ -85,6 +114,7 @@ impl Likelihood {
         match self {
             Self::Gaussian(l) => out[0] = l.derivative(y, f[0]),
             Self::Laplace(l) => out[0] = l.derivative(y, f[0]),
+            Self::Poisson(l) => out[0] = l.derivative(y, f[0]),
             Self::Bernoulli(l) => out[0] = l.derivative(y, f[0]),
             Self::Multiclass(l) => l.derivative(l.check_target(y)?, f, out),
             Self::Energy(_) => return Err(Error::NoTarget),
@@ -120,6 +150,7 @@ impl Likelihood {
         match self {
             Self::Gaussian(l) => out[0] = l.fisher(f[0]).sqrt() * e[0],
             Self::Laplace(l) => out[0] = l.fisher(f[0]).sqrt() * e[0],
+            Self::Poisson(l) => out[0] = l.fisher(f[0]).sqrt() * e[0],
             Self::Bernoulli(l) => out[0] = l.fisher(f[0]).sqrt() * e[0],
             Self::Multiclass(l) => l.information_factor(f, e, out),
             Self::Energy(_) => return Err(Error::NoTarget),
@@ -133,6 +164,7 @@ impl Likelihood {
         match self {
             Self::Gaussian(l) => l.fisher(0.0),
             Self::Laplace(l) => l.fisher(0.0),
+            Self::Poisson(l) => l.fisher(0.0),
             Self::Bernoulli(l) => l.fisher(0.0),
             Self::Multiclass(l) => {
                 let p = 1.0 / l.classes() as f64;
@@ -180,6 +212,7 @@ impl Likelihood {
         Ok(match self {
             Self::Gaussian(l) => scalar(&|f, g| scalar_distance(l, distance, f, g)),
             Self::Laplace(l) => scalar(&|f, g| scalar_distance(l, distance, f, g)),
+            Self::Poisson(l) => scalar(&|f, g| scalar_distance(l, distance, f, g)),
             Self::Bernoulli(l) => scalar(&|f, g| scalar_distance(l, distance, f, g)),
             Self::Multiclass(l) => average(&|f, g| match distance {
                 Distance::HellingerSquared => l.hellinger_squared(f, g),
@@ -198,7 +231,16 @@ impl Likelihood {
     }
 }
 
-fn scalar_distance(l: impl ScalarLikelihood, distance: Distance, f: f64, g: f64) -> f64 {
+/// What is done alike for every family of one output ([`Likelihood::with_scalar`]).
+pub trait WithScalar {
+    /// What it gives.
+    type Output;
+
+    /// Does it.
+    fn run<L: Divergence>(self, likelihood: L) -> Self::Output;
+}
+
+fn scalar_distance(l: impl Divergence, distance: Distance, f: f64, g: f64) -> f64 {
     match distance {
         Distance::HellingerSquared => l.hellinger_squared(f, g),
         Distance::Kl => l.kl(f, g),
@@ -227,10 +269,11 @@ mod tests {
     /// Twelve values are twelve points, or four points with three classes, or twelve nodes.
     const VALUES: usize = 12;
 
-    fn all() -> [Likelihood; 5] {
+    fn all() -> [Likelihood; 6] {
         [
             Likelihood::Gaussian(Gaussian::new(0.8).unwrap()),
             Likelihood::Laplace(Laplace::new(0.6).unwrap()),
+            Likelihood::Poisson(Poisson),
             Likelihood::Bernoulli(Bernoulli),
             Likelihood::Multiclass(Multiclass::new(3).unwrap()),
             Likelihood::Energy(Energy::new(5, Nodes::LowDiscrepancy { n: VALUES }).unwrap()),
@@ -286,6 +329,7 @@ mod tests {
         let expected = [
             r#"{"kind":"gaussian","sigma":0.8}"#,
             r#"{"kind":"laplace","tau":0.6}"#,
+            r#"{"kind":"poisson"}"#,
             r#"{"kind":"bernoulli"}"#,
             r#"{"kind":"multiclass","classes":3}"#,
             r#"{"kind":"energy","d":5,"nodes":{"low_discrepancy":{"n":12}}}"#,
@@ -298,12 +342,12 @@ mod tests {
         let wrong = serde_json::from_str::<Likelihood>(r#"{"kind":"gaussian","sigma":0.0}"#);
         let message = wrong.unwrap_err().to_string();
         assert!(message.contains("sigma = 0 is no noise scale"), "{message}");
-        assert!(serde_json::from_str::<Likelihood>(r#"{"kind":"poisson"}"#).is_err());
+        assert!(serde_json::from_str::<Likelihood>(r#"{"kind":"cauchy"}"#).is_err());
     }
 
     #[test]
     fn wrong_targets_name_their_row() {
-        let [gaussian, laplace, bernoulli, multiclass, energy] = all();
+        let [gaussian, laplace, poisson, bernoulli, multiclass, energy] = all();
         let message = |l: Likelihood, y: &[f64]| l.check_targets(y).unwrap_err().to_string();
         for l in [gaussian, laplace] {
             assert_eq!(
@@ -311,6 +355,10 @@ mod tests {
                 "row 2: the target NaN is not a finite number: remove or impute it"
             );
         }
+        assert_eq!(
+            message(poisson, &[1.0, 2.5]),
+            "row 2: the target 2.5 is not a count: give a whole number, not below 0"
+        );
         assert_eq!(
             message(bernoulli, &[1.0, 0.0, 2.0]),
             "row 3: the target 2 is neither 0 nor 1: encode the two classes as 0 and 1"
@@ -355,7 +403,7 @@ mod tests {
         #[test]
         fn derivative_is_the_slope(f in vec(-3.0f64..3.0, 3), y in 0u8..2) {
             let y = f64::from(y);
-            for l in &all()[..4] {
+            for l in &all()[..5] {
                 let f = &f[..l.outputs()];
                 prop_assume!((f[0] - y).abs() > 1e-4);
                 let mut d = vec![0.0; f.len()];

@@ -194,6 +194,7 @@ fn softmax(logits: &[f64], out: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Divergence;
     use crate::{Bernoulli, ScalarLikelihood};
     use loopfit_numerics::lanes::{Kernel, LANES, Level};
     use loopfit_numerics::special::log_sum_exp;

@@ -8,10 +8,7 @@ use std::ops::RangeInclusive;
 /// Noise scales whose squares and reciprocal squares are ordinary 32-bit numbers.
 pub(crate) const SCALES: RangeInclusive<f64> = 1e-15..=1e15;
 
-/// A conditional likelihood of one target `y` given one index value `f = f(x)`.
-///
-/// Distances are those of the conditional laws at one `x`; the distance of the joint
-/// laws is their average over `x` ([`crate::Likelihood::distance`]).
+/// A conditional likelihood of one target `y` given one index value `f = f(x)`: what fitting needs.
 pub trait ScalarLikelihood: Copy + Send + Sync + 'static {
     /// Whether `y` can be observed at all.
     fn check_target(self, y: f64) -> Result<(), Error>;
@@ -28,7 +25,11 @@ pub trait ScalarLikelihood: Copy + Send + Sync + 'static {
 
     /// Fisher information of the index at `f`: `E (d nll / d f)^2` under `p_f`.
     fn fisher(self, f: f64) -> f64;
+}
 
+/// How far apart two laws of a family are: those of the conditional laws at one `x`. The distance of the joint laws is their
+/// average over `x` ([`crate::Likelihood::distance`]).
+pub trait Divergence: ScalarLikelihood {
     /// Squared Hellinger distance `integral (sqrt p_f - sqrt p_g)^2`, in `[0, 2]`.
     fn hellinger_squared(self, f: f64, g: f64) -> f64;
 
@@ -38,7 +39,7 @@ pub trait ScalarLikelihood: Copy + Send + Sync + 'static {
     /// `rho_gamma(p_f, p_g)`, see [`Gamma`].
     fn rho(self, gamma: Gamma, f: f64, g: f64) -> f64;
 
-    /// [`ScalarLikelihood::rho`], also where it is too large for a float. There its leading term is all that
+    /// [`Divergence::rho`], also where it is too large for a float. There its leading term is all that
     /// any digit holds.
     fn log_rho(self, gamma: Gamma, f: f64, g: f64) -> LogNumber;
 }
@@ -121,7 +122,7 @@ pub(crate) mod tests {
     }
 
     /// Compares the three distances with sums or integrals of the density `e^-nll`.
-    pub(crate) fn check_distances<L: ScalarLikelihood>(
+    pub(crate) fn check_distances<L: Divergence>(
         likelihood: L,
         f: f64,
         g: f64,

@@ -14,6 +14,12 @@ pub enum Given {
     Target,
     /// A column or task.
     Column,
+    /// That the target is a count.
+    Counts,
+    /// A column of exposures.
+    Exposure,
+    /// A column of weights.
+    Weights,
     /// A choice of hidden units.
     Activations,
     /// A choice of iteration counts.
@@ -37,6 +43,9 @@ impl std::fmt::Display for Given {
         f.write_str(match self {
             Self::Target => "a target",
             Self::Column => "a column or task",
+            Self::Counts => "a Poisson likelihood",
+            Self::Exposure => "an exposure",
+            Self::Weights => "a column of weights",
             Self::Activations => "a choice of activations",
             Self::Iterations => "a choice of iteration counts",
             Self::Form => "a choice of the form",

@@ -40,6 +40,8 @@ use std::time::Duration;
 pub struct Fit<'a> {
     data: Data<'a>,
     table: TableOptions,
+    /// Whether the weights of the table are exposures.
+    has_exposure: bool,
     pub(crate) noise: Option<Noise>,
     pub(crate) budget: Option<usize>,
     pub(crate) methods: Vec<Method>,
@@ -91,6 +93,7 @@ impl<'a> Fit<'a> {
         Self {
             data,
             table: TableOptions::default(),
+            has_exposure: false,
             noise: None,
             budget: None,
             methods: Method::ALL.to_vec(),
@@ -128,6 +131,26 @@ impl<'a> Fit<'a> {
     /// Estimate the density of all columns; there is no target then.
     pub fn density(self) -> Self {
         self.task(TaskKind::Density)
+    }
+
+    /// Learn how often something happens: the target is a count with a Poisson law, whose mean the model predicts.
+    pub fn counts(self) -> Self {
+        self.task(TaskKind::Count)
+    }
+
+    /// A column with the exposure of each count: time, area or people that it is out of. Means are proportional to it; it must be there
+    /// for predictions too.
+    pub fn exposure(mut self, column: impl Into<String>) -> Self {
+        self.table.weight = Some(column.into());
+        self.has_exposure = true;
+        self
+    }
+
+    /// A column that says how much each row counts, as if it were there so many times over; only ratios matter.
+    pub fn weights(mut self, column: impl Into<String>) -> Self {
+        self.table.weight = Some(column.into());
+        self.has_exposure = false;
+        self
     }
 
     /// The noise of a regression; Gaussian by default.

@@ -217,3 +217,112 @@ fn senseless_options_do_not_panic() {
         .effort(Effort::Quick);
     drop(fits);
 }
+
+/// Counts with mean `e exp(1 + u - 2 v)` after an exposure `e`, drawn by inversion.
+fn counts() -> Table {
+    let number = |i: usize, k: f64| (i as f64 * k).fract();
+    let rows: Vec<f64> = (0..400)
+        .flat_map(|i| [number(i, 0.754_877_7), number(i, 0.569_840_3)])
+        .collect();
+    let exposure: Vec<f64> = (0..400).map(|i| 0.5 + 2.0 * number(i, 0.381_966)).collect();
+    let count = |(i, x): (usize, &[f64])| {
+        let mean = exposure[i] * (1.0 + x[0] - 2.0 * x[1]).exp();
+        let (mut k, mut p) = (0.0, (-mean).exp());
+        let (mut below, u) = (p, number(i, 0.237_462_9));
+        while below < u && k < 100.0 {
+            k += 1.0;
+            p *= mean / k;
+            below += p;
+        }
+        k
+    };
+    let y: Vec<f64> = rows.chunks(2).enumerate().map(count).collect();
+    let table = Table::from_rows(&rows, &["u", "v"]).unwrap();
+    let table = table.with_column("days", &exposure).unwrap();
+    table.with_column("y", &y).unwrap()
+}
+
+fn counted<'a>(table: &'a Table, exposure: &str) -> Fit<'a> {
+    let fit = Fit::new(table).target("y").counts().exposure(exposure);
+    fit.budget(12).effort(Effort::Quick)
+}
+
+#[test]
+fn counts_have_means_in_proportion_to_their_exposure() {
+    let table = counts();
+    let fits = counted(&table, "days").run().unwrap();
+    let (best, model) = (fits.best(), fits.best().model());
+    assert_eq!(fits.subject().test_error, "test deviance");
+    // The mean deviance of such counts is about one; that of the best constant is far above.
+    assert!((0.7..1.4).contains(&best.fitted().validation), "{best}");
+    assert!(fits.constant().unwrap().validation > 1.5 * best.fitted().validation);
+    let score = model.score(&table).unwrap();
+    assert_eq!((score.metric, score.also[0].0), ("deviance", "D2"));
+    let file = tempfile::tempdir().unwrap();
+    let path = file.path().join("m.safetensors");
+    model.save(&path).unwrap();
+    let model = Model::load(&path).unwrap();
+    let at = |days: f64| {
+        let table = Table::from_rows(&[0.3, 0.4, days], &["u", "v", "days"]).unwrap();
+        model.predict(&table).unwrap().responses().unwrap()[0]
+    };
+    let truth = (1.0f64 + 0.3 - 0.8).exp();
+    assert!((at(1.0) / truth - 1.0).abs() < 0.15, "{} {truth}", at(1.0));
+    assert!((at(3.0) / at(1.0) - 3.0).abs() < 1e-5);
+    let without = Table::from_rows(&[0.3, 0.4], &["u", "v"]).unwrap();
+    assert!(
+        model
+            .predict(&without)
+            .unwrap_err()
+            .to_string()
+            .contains("days")
+    );
+}
+
+#[test]
+fn what_is_not_a_count_or_a_weight_is_refused() {
+    let table = counts();
+    let halves: Vec<f64> = (0..400).map(|i| f64::from(i) / 2.0).collect();
+    let wrong = table.clone().with_column("half", &halves).unwrap();
+    let fit = Fit::new(&wrong).target("half").counts().budget(12);
+    assert!(fit.run().unwrap_err().to_string().contains("not a count"));
+    let zero = counted(&wrong, "half").run().unwrap_err().to_string();
+    assert!(zero.contains("positive number in row 1"), "{zero}");
+    let weighted = Fit::new(&table).target("y").budget(12).weights("days");
+    assert!(weighted.counts().run().is_err());
+    let exposed = Fit::new(&table).target("y").budget(12).exposure("days");
+    assert!(exposed.run().is_err());
+    let searched = counted(&table, "days").effort(Effort::Updates(64));
+    assert!(searched.run().is_err());
+}
+
+/// Rows of hardly any weight say hardly anything.
+#[test]
+fn weights_are_heard() {
+    let rows: Vec<f64> = (0..300)
+        .map(|i| (f64::from(i) * 0.618_034).fract())
+        .collect();
+    let y: Vec<f64> = rows
+        .iter()
+        .enumerate()
+        .map(|(i, x)| if i % 3 == 0 { 5.0 } else { 2.0 * x })
+        .collect();
+    let weights: Vec<f64> = (0..300)
+        .map(|i| if i % 3 == 0 { 1e-6 } else { 7.0 })
+        .collect();
+    let table = Table::from_rows(&rows, &["x"]).unwrap();
+    let table = table.with_column("y", &y).unwrap();
+    let table = table.with_column("w", &weights).unwrap();
+    let fit = Fit::new(&table).target("y").weights("w").budget(8);
+    let fits = fit.effort(Effort::Quick).run().unwrap();
+    assert!(fits.best().fitted().test.unwrap() < 1e-3, "{}", fits.best());
+    let new = Table::from_rows(&[0.25], &["x"]).unwrap();
+    let at = fits
+        .best()
+        .model()
+        .predict(&new)
+        .unwrap()
+        .responses()
+        .unwrap()[0];
+    assert!((at - 0.5).abs() < 0.02, "{at}");
+}

@@ -30,6 +30,20 @@ pub fn standard_error(values: &[f64]) -> f64 {
     sample_sd(values) / (values.len() as f64).sqrt()
 }
 
+/// The mean of values that count so much each; without weights, each once.
+pub fn weighted_mean(values: &[f64], weights: &[f32]) -> f64 {
+    if weights.is_empty() {
+        return mean(values);
+    }
+    let weighted: Vec<f64> = values
+        .iter()
+        .zip(weights)
+        .map(|(value, weight)| value * f64::from(*weight))
+        .collect();
+    let weights: Vec<f64> = weights.iter().map(|w| f64::from(*w)).collect();
+    sum(&weighted) / sum(&weights)
+}
+
 /// Median; NaN for no values.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();

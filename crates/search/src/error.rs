@@ -28,6 +28,9 @@ pub enum SearchError {
     /// Nothing fits the cap, or a shape exceeds it.
     #[error(transparent)]
     Budget(#[from] BudgetError),
+    /// Counts or weights, which a stochastic search does not know.
+    #[error("counts and weighted rows are fitted by cross-validation, not by a stochastic search")]
+    NoSearch,
     /// A shape that does not exist.
     #[error(transparent)]
     Shape(#[from] ShapeError),

@@ -8,7 +8,7 @@ use loopfit_data::{
     Groups, Preprocessing, Roles, Samples, Scaling, Simulation, Splitter, Table, Task, TaskKind,
 };
 use loopfit_engine::{FittedModel, Measure, error_of_loss};
-use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Laplace, Likelihood, Multiclass};
+use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Laplace, Likelihood, Multiclass, Poisson};
 use loopfit_model::Bounds;
 use loopfit_numerics::stream::Stream;
 use std::sync::Arc;
@@ -80,6 +80,8 @@ pub struct TableOptions {
     pub group: Option<String>,
     /// Contiguous rows that stay together.
     pub block: Option<usize>,
+    /// A column that says how much a row counts; of a count, its exposure.
+    pub weight: Option<String>,
     /// Columns that are not inputs.
     pub ignore: Vec<String>,
     /// Seed of the test split, the same for all replications.
@@ -100,7 +102,10 @@ impl TableSource {
             Some(target) if options.test_rows.is_none() => table.with_values_of(target),
             _ => table,
         };
-        let roles = Roles::new(&table, target, options.group.as_deref(), &options.ignore)?;
+        let mut roles = Roles::new(&table, target, options.group.as_deref(), &options.ignore)?;
+        if let Some(weight) = &options.weight {
+            roles = roles.weighed_by(&table, weight)?;
+        }
         let decision = Task::decide(&table, target, options.task)?;
         let groups = Groups::new(&table, &roles, options.block)?;
         let splitter = match target {
@@ -250,6 +255,7 @@ impl Source {
         match (self.task(), noise) {
             (Task::Regression, Some(Noise::Laplace)) => Measure::Mae,
             (Task::Regression, _) => Measure::Mse,
+            (Task::Count, _) => Measure::Deviance,
             (Task::Binary | Task::Multiclass { .. }, _) => Measure::LogLoss,
             (Task::Density, _) => Measure::Nll,
         }
@@ -273,6 +279,11 @@ impl Source {
                 train,
                 valid,
             } => simulate(*simulation, seed, *train, *valid, noise, self),
+            Self::Table(source)
+                if source.roles.weight.is_some() || source.decision.task == Task::Count =>
+            {
+                Err(SearchError::NoSearch)
+            }
             Self::Table(source) => {
                 let Split { train, valid, test } = source.split(seed)?;
                 let (table, task) = (&source.table, source.decision.task);
@@ -400,6 +411,10 @@ pub(crate) fn likelihood(
             Likelihood::Laplace(Laplace::new(1.0)?)
         }
         Task::Regression => Likelihood::Gaussian(Gaussian::squared_error()),
+        Task::Count => {
+            other("counts")?;
+            Likelihood::Poisson(Poisson)
+        }
         Task::Binary => {
             other("classification")?;
             Likelihood::Bernoulli(Bernoulli)

@@ -21,7 +21,11 @@ pub(crate) fn linear(problem: &Problem) -> Parameters {
     let (train, outputs) = (&problem.train, problem.likelihood.outputs());
     let coefficients = match problem.likelihood {
         Likelihood::Gaussian(_) | Likelihood::Laplace(_) => least_squares(train),
-        _ => logistic(problem),
+        // Counts are not searched for, and a study that has them is refused before.
+        Likelihood::Bernoulli(_)
+        | Likelihood::Multiclass(_)
+        | Likelihood::Poisson(_)
+        | Likelihood::Energy(_) => logistic(problem),
     };
     affine(train.d(), outputs, &coefficients)
 }
@@ -50,7 +54,7 @@ pub(crate) fn constant(problem: &Problem) -> Parameters {
                 coefficients[class * (d + 1) + d] = libm::log(count / n);
             }
         }
-        Likelihood::Energy(_) => {}
+        Likelihood::Poisson(_) | Likelihood::Energy(_) => {}
     }
     affine(d, outputs, &coefficients)
 }

@@ -7,7 +7,7 @@
 //! energy model on a finite space, for several classes.
 
 use crate::Error;
-use loopfit_likelihood::{Gamma, Gaussian, Laplace, Likelihood, Multiclass, ScalarLikelihood};
+use loopfit_likelihood::{Divergence, Gamma, Gaussian, Laplace, Multiclass};
 use loopfit_numerics::libm::{asinh, erfc, exp, log, log1p, sqrt};
 use loopfit_numerics::log_number::LogNumber;
 use loopfit_numerics::special::{sigmoid, softplus};
@@ -49,18 +49,6 @@ impl LikelihoodModel {
     /// The model of a checked number of classes.
     pub fn multiclass(classes: usize) -> Result<Self, Error> {
         Ok(Self::Multiclass(Multiclass::new(classes)?))
-    }
-}
-
-impl From<Likelihood> for LikelihoodModel {
-    fn from(likelihood: Likelihood) -> Self {
-        match likelihood {
-            Likelihood::Gaussian(l) => Self::Gaussian(l),
-            Likelihood::Laplace(l) => Self::Laplace(l),
-            Likelihood::Bernoulli(_) => Self::Bernoulli,
-            Likelihood::Multiclass(l) => Self::Multiclass(l),
-            Likelihood::Energy(_) => Self::Energy,
-        }
     }
 }
 
@@ -332,7 +320,7 @@ fn others(l: Multiclass) -> f64 {
 }
 
 /// `h^2 / (f - g)^2` at `f = H`, `g = -H`.
-fn at_the_corners(l: impl ScalarLikelihood, h: f64) -> LogNumber {
+fn at_the_corners(l: impl Divergence, h: f64) -> LogNumber {
     LogNumber::new(l.hellinger_squared(h, -h)) / LogNumber::new(4.0 * h * h)
 }
 
@@ -372,7 +360,7 @@ mod tests {
     /// `C` as the functions approach each other.
     #[test]
     fn regression_constants_are_attained() {
-        fn check(l: impl ScalarLikelihood, calibration: Calibration) {
+        fn check(l: impl Divergence, calibration: Calibration) {
             let h = calibration.bound();
             let far = l.hellinger_squared(h, -h);
             close(calibration.c().value(), far / (4.0 * h * h), 1e-12);
@@ -434,11 +422,7 @@ mod tests {
     /// The envelope by definition: the largest slope over a grid of `t`, squared and integrated over `y`.
     #[test]
     fn envelopes_are_the_largest_slopes() {
-        fn norm(
-            l: impl ScalarLikelihood,
-            h: f64,
-            integral: impl Fn(&dyn Fn(f64) -> f64) -> f64,
-        ) -> f64 {
+        fn norm(l: impl Divergence, h: f64, integral: impl Fn(&dyn Fn(f64) -> f64) -> f64) -> f64 {
             integral(&|y| {
                 let slope = |t: f64| (-0.5 * l.nll(y, t)).exp() * 0.5 * l.derivative(y, t).abs();
                 let n = 2000;

@@ -143,6 +143,7 @@ fn list(folder: Option<&Path>, global: &Global) -> Result<Exit> {
 fn task(set: &DataSet) -> &'static str {
     match set.task {
         TaskKind::Regression => "regression",
+        TaskKind::Count => "count",
         TaskKind::Binary => "binary",
         TaskKind::Multiclass => "multiclass",
         TaskKind::Density => "density",

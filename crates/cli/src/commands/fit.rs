@@ -187,10 +187,12 @@ impl Done<'_> {
     }
 }
 
-/// What a table's last column shows beside the errors: R2, of classes the share that is right.
+/// What a table's last column shows beside the errors: R2, of counts the part of the deviance that is explained, of classes the share
+/// that is right.
 fn beside(also: &[(&'static str, f64)]) -> Option<(&'static str, f64)> {
     let shown = |(name, value): &(&'static str, f64)| match *name {
         "R2" => Some(("R²", *value)),
+        "D2" => Some(("D²", *value)),
         "accuracy" => Some(("accuracy", *value)),
         _ => None,
     };

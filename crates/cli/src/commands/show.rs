@@ -63,7 +63,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             model
                 .preprocessing
                 .target()
-                .map_or("none: a density of the inputs".to_string(), describe_target),
+                .map_or("none: a density of the inputs".to_string(), |target| {
+                    describe_target(target, model.preprocessing.weight_column())
+                }),
         ),
         (
             "coefficients within",
@@ -213,10 +215,14 @@ fn describe_input(input: &Input) -> String {
     }
 }
 
-fn describe_target(target: &Target) -> String {
+fn describe_target(target: &Target, exposure: Option<&str>) -> String {
     match target {
         Target::Response { name, mean, sd, .. } => {
             format!("{name} (mean {mean:.6}, standard deviation {sd:.6})")
+        }
+        Target::Count { name, rate } => {
+            let of = exposure.map_or("row".to_string(), |column| format!("unit of {column}"));
+            format!("{name} (counts, {rate:.6} for each {of})")
         }
         Target::Classes { name, classes } => {
             format!("{name} (classes {})", classes.names().join(", "))

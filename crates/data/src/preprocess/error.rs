@@ -7,6 +7,18 @@ use crate::table::Suspicion;
 /// Why rows cannot become samples.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PreprocessError {
+    /// A count that is none.
+    #[error(
+        "target `{target}` is {value} in row {row} below the header, which is not a count: counts are whole numbers, not below 0"
+    )]
+    NotCount {
+        /// The target.
+        target: String,
+        /// What it is.
+        value: String,
+        /// Row, from one.
+        row: usize,
+    },
     /// A column that the model needs is not there.
     #[error(transparent)]
     Column(#[from] RolesError),

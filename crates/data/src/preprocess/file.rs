@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use super::{Input, Preprocessing, SeenRange, Target};
+use super::{Input, Preprocessing, SeenRange, Target, Weight};
 use crate::levels::Levels;
 use crate::task::Task;
 
@@ -13,6 +13,8 @@ pub(super) struct Unchecked {
     task: Task,
     inputs: Vec<Input>,
     target: Option<Target>,
+    #[serde(default)]
+    weight: Option<Weight>,
     notes: Vec<String>,
 }
 
@@ -38,10 +40,17 @@ impl TryFrom<Unchecked> for Preprocessing {
                 ));
             }
         }
+        let counts = matches!(file.target, Some(Target::Count { .. }));
+        if counts != (file.task == Task::Count) {
+            return Err(
+                "the task and its target do not agree on whether it is a count".to_string(),
+            );
+        }
         Ok(Self {
             task: file.task,
             inputs: file.inputs,
             target: file.target,
+            weight: file.weight,
             notes: file.notes,
         })
     }

@@ -1,11 +1,11 @@
 //! The constants of a [`Preprocessing`], from the training rows.
 
-use loopfit_numerics::sum::{mean, median, sample_sd};
+use loopfit_numerics::sum::{mean, median, sample_sd, sum};
 
 use super::missing::Missingness;
 use super::{
-    Encoding, Input, PreprocessError, Preprocessing, Scaling, SeenRange, Target, find,
-    identifies_rows, numbers,
+    Encoding, Input, PreprocessError, Preprocessing, Scaling, SeenRange, Target, Weight, counts,
+    find, identifies_rows, numbers,
 };
 use crate::levels::{Level, Levels};
 use crate::roles::{Roles, RolesError};
@@ -48,15 +48,24 @@ impl Preprocessing {
             (Some(name), Task::Regression) => {
                 Some(response(name, find(table, name)?, rows, encoding)?)
             }
+            (Some(name), Task::Count) => Some(count(name, table, roles, rows)?),
             (Some(name), Task::Binary | Task::Multiclass { .. }) => {
                 Some(classes(name, find(table, name)?, rows)?)
             }
             _ => None,
         };
+        let weight = match &roles.weight {
+            Some(name) => Some(Weight {
+                name: name.clone(),
+                mean: mean(&weighing(table, name, rows)?),
+            }),
+            None => None,
+        };
         let mut fitted = Self {
             task,
             inputs: Vec::new(),
             target,
+            weight,
             notes: Vec::new(),
         };
         let missingness = match encoding {
@@ -278,6 +287,34 @@ fn response(
         sd,
         range: seen(encoding, low, high),
     })
+}
+
+/// Weights or exposures of rows.
+fn weighing(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<f64>, PreprocessError> {
+    let values = numbers(name, find(table, name)?)?;
+    Ok(rows.iter().map(|row| values[*row]).collect())
+}
+
+fn count(
+    name: &str,
+    table: &Table,
+    roles: &Roles,
+    rows: &[usize],
+) -> Result<Target, PreprocessError> {
+    let counts = counts(name, find(table, name)?, rows)?;
+    let exposure = match &roles.weight {
+        Some(exposure) => sum(&weighing(table, exposure, rows)?),
+        None => rows.len() as f64,
+    };
+    match sum(&counts) / exposure {
+        rate if rate > 0.0 && rate.is_finite() => Ok(Target::Count {
+            name: name.to_string(),
+            rate,
+        }),
+        _ => Err(PreprocessError::ZeroVariance {
+            target: name.to_string(),
+        }),
+    }
 }
 
 fn classes(name: &str, column: &Column, rows: &[usize]) -> Result<Target, PreprocessError> {

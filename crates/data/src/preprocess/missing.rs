@@ -56,7 +56,7 @@ impl Missingness {
             return false;
         }
         match self.task {
-            Task::Regression => means_differ(&self.responses, missing),
+            Task::Regression | Task::Count => means_differ(&self.responses, missing),
             Task::Binary | Task::Multiclass { .. } => shares_differ(&self.responses, missing),
             Task::Density => false,
         }

@@ -7,9 +7,10 @@ use loopfit_model::{Activation, Form, Network, Tying};
 use loopfit_numerics::stream::Stream;
 use proptest::prelude::*;
 
-const KINDS: [(Kind, usize); 4] = [
+const KINDS: [(Kind, usize); 5] = [
     (Kind::Gaussian, 1),
     (Kind::Laplace, 1),
+    (Kind::Poisson, 1),
     (Kind::Bernoulli, 1),
     (Kind::Multiclass, 3),
 ];
@@ -19,6 +20,7 @@ fn samples(n: usize, d: usize, kind: Kind, seed: u64) -> Samples {
     let x = (0..n * d).map(|i| draws.child("x").normal(i as u64) as f32);
     let y = (0..n as u64).map(|i| match kind {
         Kind::Gaussian | Kind::Laplace => draws.child("y").normal(i) as f32,
+        Kind::Poisson => draws.child("y").below(i, 5) as f32,
         Kind::Bernoulli => draws.child("y").below(i, 2) as f32,
         Kind::Multiclass => draws.child("y").below(i, 3) as f32,
     });
@@ -72,11 +74,43 @@ fn reference_loss(network: &Network, theta: &[f64], samples: &Samples, kind: Kin
         match kind {
             Kind::Gaussian => 0.5 * (f[0] - y) * (f[0] - y),
             Kind::Laplace => (f[0] - y).abs(),
+            Kind::Poisson if y == 0.0 => f[0].exp(),
+            Kind::Poisson => f[0].exp() - y * f[0] + y * y.ln() - y,
             Kind::Bernoulli => (1.0 + f[0].exp()).ln() - y * f[0],
             Kind::Multiclass => f.iter().map(|v| v.exp()).sum::<f64>().ln() - f[y as usize],
         }
     })
     .sum()
+}
+
+/// A row of weight two is the row twice.
+#[test]
+fn weights_count_rows() {
+    for (kind, outputs) in KINDS {
+        let once = samples(12, 3, kind, 5);
+        let twice: Vec<usize> = (0..12).flat_map(|row| vec![row; 1 + row % 3]).collect();
+        let weights = (0..12).map(|row| (1 + row % 3) as f32).collect();
+        let repeated = Rows::new(&once, &twice, kind, outputs);
+        let weighted = every(&once.clone().weighted(weights).unwrap(), kind, outputs);
+        let network = Network::ffn(3, outputs, 3, 2, Tying::Loop { t: 2 }).unwrap();
+        let network = network.with_form(Form::Canonical).unwrap();
+        let tape = Tape::new(&network);
+        let theta = start(&network, 1.0, Stream::new(3));
+        let [a, b] = [&repeated, &weighted].map(|rows| full(&Objective::new(&tape, rows), &theta));
+        let close = |a: f64, b: f64| (a - b).abs() <= 1e-11 * (1.0 + a.abs());
+        assert!(close(a.loss, b.loss), "{kind:?}");
+        assert!(
+            a.gradient
+                .iter()
+                .zip(&b.gradient)
+                .all(|(a, b)| close(*a, *b)),
+            "{kind:?}"
+        );
+        assert!(
+            a.matrix.iter().zip(&b.matrix).all(|(a, b)| close(*a, *b)),
+            "{kind:?}"
+        );
+    }
 }
 
 #[test]

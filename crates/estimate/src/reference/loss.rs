@@ -22,14 +22,14 @@ pub(super) enum Loss {
 }
 
 impl Loss {
-    /// The loss of a likelihood; none for a density.
+    /// The loss of a likelihood; none for counts and densities.
     pub(super) fn of(likelihood: Likelihood) -> Option<Self> {
         match likelihood {
             Likelihood::Gaussian(_) => Some(Self::Squared),
             Likelihood::Laplace(_) => Some(Self::Absolute),
             Likelihood::Bernoulli(_) => Some(Self::Logistic),
             Likelihood::Multiclass(l) => Some(Self::Softmax(l.classes())),
-            Likelihood::Energy(_) => None,
+            Likelihood::Poisson(_) | Likelihood::Energy(_) => None,
         }
     }
 

@@ -80,6 +80,19 @@ impl Fit<'_> {
                         of: "tables whose test rows are drawn",
                     });
                 }
+                let counts = self.table.task == Some(TaskKind::Count);
+                if self.table.weight.is_some() && counts != self.has_exposure {
+                    return Err(match counts {
+                        true => Error::Only {
+                            given: Given::Weights,
+                            of: "targets that are not counts",
+                        },
+                        false => Error::Only {
+                            given: Given::Exposure,
+                            of: "counts",
+                        },
+                    });
+                }
                 let options = TableOptions {
                     test_seed,
                     ..self.table.clone()
@@ -112,7 +125,10 @@ impl Fit<'_> {
         let Some((_, reason)) = reasons.into_iter().find(|(holds, _)| *holds) else {
             return Ok(true);
         };
+        let counts = self.table.task == Some(TaskKind::Count);
         let given = [
+            (counts, Given::Counts),
+            (self.table.weight.is_some(), Given::Weights),
             (self.activations.is_some(), Given::Activations),
             (self.iterations.is_some(), Given::Iterations),
             (self.paper.is_some(), Given::Form),

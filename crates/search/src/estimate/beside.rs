@@ -17,22 +17,30 @@ impl Prepared {
     pub(super) fn constant(&self, part: &Part) -> Result<(f64, f64), SearchError> {
         let outputs = self.likelihood.outputs();
         let index = |part: &Part, rows: &[usize]| -> Vec<f64> {
-            let (y, n) = (part.samples.y(), rows.len() as f64);
+            let y = part.samples.y();
+            let weighed = |row: &usize| part.weight(*row) * f64::from(y[*row]);
+            let n: f64 = rows.iter().map(|row| part.weight(*row)).sum();
             match self.likelihood {
                 Likelihood::Bernoulli(_) => {
-                    let ones: f64 = rows.iter().map(|r| f64::from(y[*r])).sum();
+                    let ones: f64 = rows.iter().map(weighed).sum();
                     vec![libm::log((ones + 0.5) / (n - ones + 0.5))]
                 }
                 Likelihood::Multiclass(_) => {
                     let mut counts = vec![0.5; outputs];
-                    rows.iter().for_each(|r| counts[y[*r] as usize] += 1.0);
+                    rows.iter()
+                        .for_each(|r| counts[y[*r] as usize] += part.weight(*r));
                     counts.iter().map(|c| libm::log(c / n)).collect()
                 }
                 Likelihood::Laplace(_) => {
                     let y: Vec<f64> = rows.iter().map(|r| f64::from(y[*r])).collect();
                     vec![median(&y)]
                 }
-                _ => vec![rows.iter().map(|r| f64::from(y[*r])).sum::<f64>() / n],
+                Likelihood::Poisson(_) => {
+                    vec![libm::log(rows.iter().map(weighed).sum::<f64>() / n)]
+                }
+                Likelihood::Gaussian(_) | Likelihood::Energy(_) => {
+                    vec![rows.iter().map(weighed).sum::<f64>() / n]
+                }
             }
         };
         let y = part.samples.y();
@@ -44,11 +52,13 @@ impl Prepared {
             let f = index(part, &kept);
             for row in held {
                 let y = f64::from(y[*row]);
-                losses.push(match self.likelihood {
+                let loss = match self.likelihood {
                     Likelihood::Gaussian(_) => (f[0] - y) * (f[0] - y) * part.unit() * part.unit(),
                     Likelihood::Laplace(_) => (f[0] - y).abs() * part.unit(),
+                    Likelihood::Poisson(poisson) => 2.0 * poisson.half_deviance(y, f[0]),
                     _ => self.likelihood.nll(y, &f)?,
-                });
+                };
+                losses.push(part.weight(*row) * loss);
             }
         }
         let test = match &self.judge {
@@ -90,6 +100,10 @@ impl Prepared {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<(&'static str, f64, f64)>, SearchError> {
         let part = &self.first;
+        // It gives every row the same weight.
+        if !part.samples.weights().is_empty() {
+            return Ok(None);
+        }
         let found = reference(&part.samples, self.likelihood, part.judging(), stream, stop);
         let Some(found) = found else {
             return Ok(None);

@@ -5,7 +5,8 @@ use crate::replication::TableSource;
 use loopfit_data::{Encoding, Preprocessing, Samples, Scaling, Task};
 use loopfit_engine::most_likely;
 use loopfit_estimate::Choice;
-use loopfit_likelihood::Likelihood;
+use loopfit_likelihood::{Likelihood, Poisson};
+use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::{mean, sum};
 use std::sync::Arc;
@@ -74,12 +75,34 @@ impl Part {
         match likelihood {
             Likelihood::Gaussian(_) => 2.0 * self.unit() * self.unit(),
             Likelihood::Laplace(_) => self.unit(),
-            _ => 1.0,
+            Likelihood::Poisson(_) => 2.0,
+            Likelihood::Bernoulli(_) | Likelihood::Multiclass(_) | Likelihood::Energy(_) => 1.0,
         }
     }
 
-    /// The R2 of held-out rows, of classes the share that is right.
+    /// How much a row counts.
+    pub(super) fn weight(&self, row: usize) -> f64 {
+        let weights = self.samples.weights();
+        weights.get(row).map_or(1.0, |weight| f64::from(*weight))
+    }
+
+    /// The R2 of held-out rows, of counts the part of the deviance that is explained, of classes the share that is right.
     pub(super) fn held_score(&self, task: Task, choice: &Choice) -> (&'static str, f64) {
+        let weights: Vec<f64> = choice.held.iter().map(|row| self.weight(*row)).collect();
+        if task == Task::Count {
+            let y = |row: usize| f64::from(self.samples.y()[row]);
+            let counts: Vec<f64> = choice
+                .held
+                .iter()
+                .map(|row| self.weight(*row) * y(*row))
+                .collect();
+            let constant = libm::log(sum(&counts) / sum(&weights));
+            let of_constant = choice.held.iter().zip(&weights);
+            let of_constant: Vec<f64> = of_constant
+                .map(|(row, w)| w * Poisson.half_deviance(y(*row), constant))
+                .collect();
+            return ("D2", 1.0 - mean(&choice.losses) / mean(&of_constant));
+        }
         let response = |row: &usize| f64::from(self.samples.y()[*row]);
         let y: Vec<f64> = choice.held.iter().map(response).collect();
         let outputs = choice
@@ -87,9 +110,14 @@ impl Part {
             .chunks((choice.outputs.len() / y.len().max(1)).max(1));
         let pairs = || outputs.clone().zip(&y);
         if task == Task::Regression {
-            let centre = mean(&y);
+            let sum_of = |values: Vec<f64>| {
+                let weighed = values.iter().zip(&weights).map(|(v, w)| v * w);
+                sum(&weighed.collect::<Vec<_>>())
+            };
+            let centre = sum_of(y.clone()) / sum(&weights);
             let squares: Vec<f64> = pairs().map(|(f, y)| (f[0] - y) * (f[0] - y)).collect();
             let spread: Vec<f64> = y.iter().map(|y| (y - centre) * (y - centre)).collect();
+            let (squares, spread) = ([sum_of(squares)], [sum_of(spread)]);
             return ("R2", 1.0 - sum(&squares) / sum(&spread));
         }
         let right = pairs()

@@ -4,7 +4,7 @@ use crate::calibration::BOUNDS;
 use crate::integral::Rule;
 use crate::{Error, LikelihoodModel};
 use loopfit_likelihood::distance::{log_masses, log_rho};
-use loopfit_likelihood::{Bernoulli, Distance, Gamma, ScalarLikelihood};
+use loopfit_likelihood::{Bernoulli, Distance, Divergence, Gamma};
 use loopfit_numerics::libm::{exp, expm1, log, log1p, sqrt};
 use loopfit_numerics::log_number::LogNumber;
 use loopfit_numerics::sum::{mean, sum};
@@ -186,7 +186,7 @@ struct Pointwise {
     rho: LogNumber,
 }
 
-fn scalar(l: impl ScalarLikelihood, gamma: Gamma, f: f64, g: f64) -> Pointwise {
+fn scalar(l: impl Divergence, gamma: Gamma, f: f64, g: f64) -> Pointwise {
     Pointwise {
         h2: l.hellinger_squared(f, g),
         kl: l.kl(f, g),

@@ -8,8 +8,8 @@ use loopfit_data::Task;
 use loopfit_data::preprocess::Input;
 use loopfit_data::simulation::{SimulationError, Target};
 use loopfit_engine::FittedModel;
+use loopfit_likelihood::Likelihood;
 use loopfit_numerics::libm::sqrt;
-use loopfit_theory::LikelihoodModel;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -178,16 +178,22 @@ impl Function {
                 )
             });
         };
-        use LikelihoodModel as M;
+        use Likelihood as L;
         use LikelihoodName as N;
-        let suits = match M::from(model.likelihood) {
-            M::Gaussian(_) | M::Laplace(_) => matches!(likelihood, N::Gaussian | N::Laplace),
-            M::Bernoulli => likelihood == N::Bernoulli,
-            M::Multiclass(_) => likelihood == N::Multiclass,
-            M::Energy => likelihood == N::Energy,
+        let own = model.likelihood.name();
+        let suits = match model.likelihood {
+            L::Gaussian(_) | L::Laplace(_) => matches!(likelihood, N::Gaussian | N::Laplace),
+            L::Bernoulli(_) => likelihood == N::Bernoulli,
+            L::Multiclass(_) => likelihood == N::Multiclass,
+            L::Energy(_) => likelihood == N::Energy,
+            L::Poisson(_) => {
+                return Some(format!(
+                    "{} was fitted with the {own} likelihood, which is not one of the paper's: give another model",
+                    self.name
+                ));
+            }
         };
         (!suits).then(|| {
-            let own = model.likelihood.name();
             format!(
                 "{} was fitted with the {own} likelihood and is not a function of the {} one: use --likelihood {own}",
                 self.name,
