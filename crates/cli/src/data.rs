@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use loopfit::{Decimal, Delimiter, Fit, Limits, Noise, ReadOptions, Simulation, Table, TaskKind};
 use loopfit_data::DataSet;
 use loopfit_data::catalog::Loaded;
+use loopfit_data::simulation::SimulationError;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -34,7 +35,7 @@ impl FromStr for DataName {
         if let Some(name) = text.strip_prefix("sim:") {
             name.parse()
                 .map(Self::Simulation)
-                .map_err(|e: loopfit_data::simulation::SimulationError| e.to_string())
+                .map_err(|e: SimulationError| e.to_string())
         } else if let Some(name) = text.strip_prefix("data:") {
             DataSet::find(name)
                 .map(Self::Set)
@@ -43,6 +44,24 @@ impl FromStr for DataName {
             Ok(Self::File(PathBuf::from(text)))
         }
     }
+}
+
+/// A simulation with the seed of its function, `sim:bumps` or `sim:bumps@3`; none where a text names something else.
+pub(crate) fn seeded_simulation(text: &str) -> Option<Result<(Simulation, Option<u64>), String>> {
+    let name = text.strip_prefix("sim:")?;
+    let (name, seed) = match name.split_once('@') {
+        None => (name, None),
+        Some((name, seed)) => match seed.parse() {
+            Ok(seed) => (name, Some(seed)),
+            Err(_) => {
+                return Some(Err(format!(
+                    "`{seed}` is not a seed: write e.g. sim:{name}@3"
+                )));
+            }
+        },
+    };
+    let parsed: Result<Simulation, SimulationError> = name.parse();
+    Some(parsed.map(|s| (s, seed)).map_err(|e| e.to_string()))
 }
 
 /// Where the files of the catalogue lie.

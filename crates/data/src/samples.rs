@@ -1,5 +1,6 @@
 //! What the engine fits: inputs and responses in model units.
 
+use loopfit_numerics::text::hex;
 use sha2::{Digest, Sha256};
 
 /// `n` observations of `d` inputs, checked: lengths agree and every number is finite.
@@ -181,11 +182,7 @@ impl Samples {
         for value in self.x.iter().chain(&self.y).chain(&self.weights) {
             hasher.update(value.to_le_bytes());
         }
-        hasher
-            .finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        hex(hasher.finalize())
     }
 }
 

@@ -17,7 +17,7 @@ pub use limits::Limits;
 pub(crate) use sniff::is_like_a_number;
 pub use sniff::{Decimal, Delimiter, Suspicion};
 
-use loopfit_numerics::text::count;
+use loopfit_numerics::text::{count, hex};
 use sha2::{Digest, Sha256};
 use std::fs::{File, FileType};
 use std::io::{Cursor, Read, Seek};
@@ -312,8 +312,7 @@ impl Table {
                 }
             }
         }
-        let digest = hasher.finalize();
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(hasher.finalize())
     }
 
     /// Where the table came from, for messages.

@@ -46,12 +46,17 @@ pub fn weighted_mean(values: &[f64], weights: &[f32]) -> f64 {
 
 /// Median; NaN for no values.
 pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]),
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    // Without sorting everything.
+    let mut values = values.to_vec();
+    let half = values.len() / 2;
+    let even = values.len().is_multiple_of(2);
+    let (below, middle, _) = values.select_nth_unstable_by(half, f64::total_cmp);
+    match below.iter().copied().max_by(f64::total_cmp) {
+        Some(lower) if even => 0.5 * (lower + *middle),
+        _ => *middle,
     }
 }
 

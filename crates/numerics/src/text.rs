@@ -23,6 +23,12 @@ pub fn integer(value: u64) -> String {
     text
 }
 
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: impl AsRef<[u8]>) -> String {
+    let bytes = bytes.as_ref().iter();
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// So many of something: `1 thread`, `2 threads`, `1,000 rows`.
 pub fn count(number: usize, noun: &str) -> String {
     format!("{} {}", integer(number as u64), plural(number, noun))

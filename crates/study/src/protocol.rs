@@ -15,6 +15,7 @@ pub(crate) use check::check_name;
 use crate::StudyError;
 use loopfit_model::tokens::ChoiceError;
 use loopfit_model::{ArchitectureChoice, Method, Tokens};
+use loopfit_numerics::text::hex;
 use loopfit_search::protocol::{PerIteration, Protocol};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -435,8 +436,7 @@ pub struct Named {
 
 /// SHA-256 of a text as hexadecimal digits.
 fn digest(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(Sha256::digest(text.as_bytes()))
 }
 
 impl Named {

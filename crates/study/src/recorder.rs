@@ -5,6 +5,7 @@ use crate::progress::Progress;
 use crate::store::Store;
 use loopfit_data::Samples;
 use loopfit_engine::{Control, Engine, FitOutcome, FitSpec, Start, Stop};
+use loopfit_numerics::text::hex;
 use loopfit_search::SearchError;
 use loopfit_search::halving::{Entry, Fits};
 use serde_json::json;
@@ -113,7 +114,7 @@ impl<'a> Recorder<'a> {
             Start::Given(parameters) => {
                 let values = parameters.values().iter();
                 let bytes: Vec<u8> = values.flat_map(|v| v.to_le_bytes()).collect();
-                json!({ "given": hex(&Sha256::digest(&bytes)) })
+                json!({ "given": hex(Sha256::digest(&bytes)) })
             }
         };
         json!({
@@ -138,10 +139,6 @@ impl<'a> Recorder<'a> {
         hashes.push((samples.clone(), hash.clone()));
         hash
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The fits of one search, under the name of its method.

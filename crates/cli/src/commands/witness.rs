@@ -10,12 +10,12 @@ mod trace;
 mod transformer;
 
 use crate::architecture::TokensArgument;
+use crate::data::seeded_simulation;
 use crate::effort::about;
 use crate::exit::{Exit, usage};
 use crate::{Global, output};
 use anyhow::Result;
 use clap::ValueEnum;
-use loopfit_data::Simulation;
 use loopfit_engine::{FittedModel, Predictions};
 use loopfit_model::Architecture;
 use loopfit_report::number;
@@ -296,30 +296,17 @@ impl Construction {
 
 /// A target by its name.
 fn target(text: &str, dim: Option<usize>) -> Result<AnyTarget> {
-    let Some(name) = text.strip_prefix("sim:") else {
+    let Some(simulation) = seeded_simulation(text) else {
         let formula = Expression::parse(text, dim).map_err(as_usage)?;
         return Ok(formula.into_target());
     };
-    let (name, seed) = match name.split_once('@') {
-        None => (name, 0),
-        Some((name, seed)) => match seed.parse() {
-            Ok(seed) => (name, seed),
-            Err(_) => {
-                return Err(usage(format!(
-                    "`{seed}` is not a seed: write e.g. sim:{name}@3"
-                )));
-            }
-        },
-    };
-    let simulation: Simulation = name
-        .parse()
-        .map_err(|error: loopfit_data::simulation::SimulationError| usage(error.to_string()))?;
+    let (simulation, seed) = simulation.map_err(usage)?;
     match dim {
         Some(dim) if dim != simulation.dim() => Err(usage(format!(
-            "sim:{name} has {} inputs, not {dim}: leave --dim out",
+            "sim:{simulation} has {} inputs, not {dim}: leave --dim out",
             simulation.dim()
         ))),
-        _ => Ok(Box::new(Floating(simulation.target(seed)))),
+        _ => Ok(Box::new(Floating(simulation.target(seed.unwrap_or(0))))),
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
+use loopfit_numerics::text::hex;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
@@ -78,11 +79,11 @@ impl RawFile {
     /// Whether an uncompressed content is this file's.
     pub fn is_content(&self, content: &[u8]) -> bool {
         match self.checksum {
-            Checksum::Sha256(expected) => hex(&Sha256::digest(content)) == expected,
+            Checksum::Sha256(expected) => hex(Sha256::digest(content)) == expected,
             Checksum::GitBlob(expected) => {
                 let header = format!("blob {}\0", content.len());
                 let digest = Sha1::new().chain_update(header).chain_update(content);
-                hex(&digest.finalize()) == expected
+                hex(digest.finalize()) == expected
             }
         }
     }
@@ -99,10 +100,6 @@ pub(super) fn read_unpacked(path: &Path) -> io::Result<Vec<u8>> {
         .take(MOST_BYTES)
         .read_to_end(&mut unpacked)?;
     Ok(unpacked)
-}
-
-fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::bins::Bins;
 use super::loss::Loss;
 use super::tree::{Ground, Shape, Tree};
 use loopfit_numerics::stream::Stream;
+use loopfit_numerics::sum::median;
 
 /// How to boost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -172,7 +173,7 @@ impl<'a> Boost<'a> {
                 let step = match loss {
                     Loss::Absolute => {
                         let residual = |row: &u32| table.y(*row) - f[*row as usize];
-                        median(rows.iter().map(residual).collect())
+                        median(&rows.iter().map(residual).collect::<Vec<_>>())
                     }
                     _ => newton,
                 };
@@ -217,19 +218,4 @@ impl<'a> Boost<'a> {
         inputs.sort_unstable();
         (order, chosen, inputs)
     }
-}
-
-/// The median, without sorting everything; zero for no values.
-fn median(mut values: Vec<f64>) -> f64 {
-    if values.is_empty() {
-        return 0.0;
-    }
-    let half = values.len() / 2;
-    let even = values.len().is_multiple_of(2);
-    let (below, middle, _) = values.select_nth_unstable_by(half, f64::total_cmp);
-    if !even {
-        return *middle;
-    }
-    let lower = below.iter().fold(f64::NEG_INFINITY, |m, v| m.max(*v));
-    0.5 * (lower + *middle)
 }

@@ -1,5 +1,6 @@
 //! The records of a store: what they consist of, and the checksum that each carries.
 
+use loopfit_numerics::text::hex;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 use sha2::{Digest, Sha256};
@@ -108,7 +109,6 @@ impl Table {
                 ValueRef::Blob(bytes) => add(b'b', bytes),
             }
         }
-        let digest = hasher.finalize();
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(hasher.finalize())
     }
 }

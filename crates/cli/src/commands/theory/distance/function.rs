@@ -1,12 +1,13 @@
 //! A function on the unit cube as the command line names it.
 
 use super::LikelihoodName;
+use crate::data::seeded_simulation;
 use crate::exit::usage;
 use anyhow::{Context, Result};
 use loopfit_data::Simulation;
 use loopfit_data::Task;
 use loopfit_data::preprocess::Input;
-use loopfit_data::simulation::{SimulationError, Target};
+use loopfit_data::simulation::Target;
 use loopfit_engine::FittedModel;
 use loopfit_likelihood::Likelihood;
 use loopfit_numerics::libm::sqrt;
@@ -38,17 +39,10 @@ impl FromStr for FunctionName {
         if text.starts_with("data:") {
             return Err("the function behind a data set is unknown: name a model fitted to it, or a simulation".to_string());
         }
-        let Some(name) = text.strip_prefix("sim:") else {
+        let Some(simulation) = seeded_simulation(text) else {
             return Ok(Self::File(PathBuf::from(text)));
         };
-        let (name, seed) = match name.split_once('@') {
-            None => (name, None),
-            Some((name, seed)) => match seed.parse() {
-                Ok(seed) => (name, Some(seed)),
-                Err(_) => return Err(format!("`{seed}` is not a seed: write e.g. sim:{name}@3")),
-            },
-        };
-        let simulation = name.parse().map_err(|e: SimulationError| e.to_string())?;
+        let (simulation, seed) = simulation?;
         Ok(Self::Simulation(simulation, seed))
     }
 }
