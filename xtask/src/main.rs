@@ -10,7 +10,9 @@
 )]
 
 mod bench;
+mod deny;
 mod memory;
+mod packages;
 mod peers;
 mod python;
 mod quality;
@@ -32,7 +34,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run every check: format, lints, tests, documentation
+    /// Run every check: format, dependencies, packages, lints, tests, documentation
     Test {
         /// Instead, run the tests of the crates with unsafe code under a checker of memory accesses
         #[arg(long = "unsafe")]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{command, succeed};
+use crate::{command, deny, packages, succeed};
 
 const FORMAT: &str = "fmt --all --check";
 const LINTS: &str = "clippy --workspace --all-targets --all-features -- -D warnings";
@@ -13,13 +13,19 @@ const TESTS: &str = "test --workspace --all-features";
 const NEXTEST: &str = "nextest run --workspace --all-features";
 // nextest does not run the examples in the documentation.
 const DOC_TESTS: &str = "test --doc --workspace --all-features";
+const DENY: &str = "deny check bans licenses sources";
 const DOCS: &str = "doc --workspace --no-deps --all-features";
 
-/// Format, lints, tests, documentation.
+/// Format, dependencies, packages, lints, tests, documentation.
 pub(crate) fn run() -> Result<()> {
     cargo("format", FORMAT)?;
+    step("dependencies", "deny.toml", deny::check)?;
+    if installed("deny") {
+        cargo("dependencies", DENY)?;
+    }
+    step("packages", "what they include", packages::check)?;
     cargo("lints", LINTS)?;
-    if has_nextest() {
+    if installed("nextest") {
         cargo("tests", NEXTEST)?;
         cargo("documentation tests", DOC_TESTS)?;
     } else {
@@ -35,21 +41,28 @@ pub(crate) fn docs() -> Result<()> {
     cargo("documentation", DOCS)
 }
 
-fn cargo(step: &str, arguments: &str) -> Result<()> {
-    eprintln!("{step}: cargo {arguments}");
-    let begin = Instant::now();
+fn cargo(name: &str, arguments: &str) -> Result<()> {
     let mut cargo = command("cargo");
     cargo
         .args(arguments.split(' '))
         .env("RUSTDOCFLAGS", "-D warnings");
-    succeed(&mut cargo, step)?;
-    eprintln!("{step}: done in {:.1} s", begin.elapsed().as_secs_f64());
+    let what = format!("cargo {arguments}");
+    step(name, &what, || succeed(&mut cargo, name))
+}
+
+/// Says what is checked, and how long it took.
+fn step(name: &str, what: &str, check: impl FnOnce() -> Result<()>) -> Result<()> {
+    eprintln!("{name}: {what}");
+    let begin = Instant::now();
+    check()?;
+    eprintln!("{name}: done in {:.1} s", begin.elapsed().as_secs_f64());
     Ok(())
 }
 
-fn has_nextest() -> bool {
+/// Whether `cargo` has a subcommand.
+fn installed(subcommand: &str) -> bool {
     command("cargo")
-        .args(["nextest", "--version"])
+        .args([subcommand, "--version"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()

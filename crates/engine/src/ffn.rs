@@ -4,7 +4,7 @@
 //! - [`forward`]: the state stays in registers over all iterations (`q <= 16`);
 //! - [`backward`]: the same loop run back, giving the gradients of all states;
 //! - [`outer`]: weight gradients, as sums of outer products over (iteration, strip);
-//! - [`general`]: any `q`, state in memory, the same order of operations;
+//! - [`general`]: any `q` and any level, state in memory, the same order of operations;
 //! - [`row`]: one sample at a time, hidden units across lanes, for low latency.
 //!
 //! Per sample, every sum starts at its bias (or its residual) and adds terms in ascending
@@ -37,20 +37,20 @@ const MAX_REGISTER_STATE: usize = 16;
 /// weight gradients find them there (shape E of the benchmark loses 20% without).
 const CACHE_BYTES: usize = 640 * 1024;
 
-/// Runs `$body` with constants `$Q` (state dimension) and `$N` (strips per register
+/// Runs the kernel `$body` with constants `$Q` (state dimension) and `$N` (strips per register
 /// tile: old and new state take `2 Q N` of 32 registers, at most 24 while `N > 1`), or
 /// `$general`. For smooth units up to `Q = 8`: beyond, more kernels would gain little.
 macro_rules! with_state_dimension {
-    ($q:expr, |$Q:ident, $N:ident| $body:expr, $general:expr) => {
-        with_state_dimension!(@ $q, $Q, $N, $body, $general,
+    ($level:expr, $q:expr, |$Q:ident, $N:ident| $body:expr, $general:expr) => {
+        with_state_dimension!(@ $level, $q, $Q, $N, $body, $general,
             1 4, 2 4, 3 4, 4 2, 5 2, 6 2, 7 1, 8 1, 9 1, 10 1, 11 1, 12 1, 13 1, 14 1, 15 1, 16 1)
     };
-    (smooth $q:expr, |$Q:ident, $N:ident| $body:expr, $general:expr) => {
-        with_state_dimension!(@ $q, $Q, $N, $body, $general, 1 4, 2 4, 3 4, 4 2, 5 2, 6 2, 7 1, 8 1)
+    (smooth $level:expr, $q:expr, |$Q:ident, $N:ident| $body:expr, $general:expr) => {
+        with_state_dimension!(@ $level, $q, $Q, $N, $body, $general, 1 4, 2 4, 3 4, 4 2, 5 2, 6 2, 7 1, 8 1)
     };
-    (@ $q:expr, $Q:ident, $N:ident, $body:expr, $general:expr, $($value:literal $tile:literal),*) => {
-        match $q {
-            $($value => { const $Q: usize = $value; const $N: usize = $tile; $body })*
+    (@ $level:expr, $q:expr, $Q:ident, $N:ident, $body:expr, $general:expr, $($value:literal $tile:literal),*) => {
+        match ($level.registers(), $q) {
+            $((Some(level), $value) => { const $Q: usize = $value; const $N: usize = $tile; level.run($body) })*
             _ => $general,
         }
     };
@@ -114,17 +114,18 @@ impl Ffn {
         let (z, slopes) = (&mut [][..], &mut [][..]);
         if p.is_smooth() {
             with_state_dimension!(
-                smooth p.q,
-                |Q, N| level.run(Forward::<Q, N, false, true> {
+                smooth level, p.q,
+                |Q, N| Forward::<Q, N, false, true> {
                     level, p, params, x, out, z, h: &mut vec![Lane::ZERO; N * p.r], slopes
-                }),
+                },
                 general::forward(level, p, params, x, out, None)
             );
         } else {
             let h = &mut [][..];
             with_state_dimension!(
+                level,
                 p.q,
-                |Q, N| level.run(Forward::<Q, N, false, false> {
+                |Q, N| Forward::<Q, N, false, false> {
                     level,
                     p,
                     params,
@@ -133,7 +134,7 @@ impl Ffn {
                     z,
                     h,
                     slopes
-                }),
+                },
                 general::forward(level, p, params, x, out, None)
             );
         }
@@ -157,17 +158,18 @@ impl Ffn {
             kept.a.resize(p.iterations * strips * p.r, Lane::ZERO);
             let slopes = &mut kept.a[..];
             with_state_dimension!(
-                smooth p.q,
-                |Q, N| level.run(Forward::<Q, N, true, true> {
+                smooth level, p.q,
+                |Q, N| Forward::<Q, N, true, true> {
                     level, p, params, x, out, z, h, slopes
-                }),
+                },
                 general::forward(level, p, params, x, out, Some(general::Kept { z, h, slopes }))
             );
         } else {
             let slopes = &mut [][..];
             with_state_dimension!(
+                level,
                 p.q,
-                |Q, N| level.run(Forward::<Q, N, true, false> {
+                |Q, N| Forward::<Q, N, true, false> {
                     level,
                     p,
                     params,
@@ -176,7 +178,7 @@ impl Ffn {
                     z,
                     h,
                     slopes
-                }),
+                },
                 general::forward(
                     level,
                     p,
@@ -208,21 +210,22 @@ impl Ffn {
         let (h, a, g) = (&kept.h[..], &mut kept.a[..], &mut kept.g[..]);
         if p.is_smooth() {
             with_state_dimension!(
-                smooth p.q,
-                |Q, N| level.run(Backward::<Q, N, true> { p, params, g_out, h, a, g }),
+                smooth level, p.q,
+                |Q, N| Backward::<Q, N, true> { p, params, g_out, h, a, g },
                 general::backward(level, p, params, g_out, h, a, g)
             );
         } else {
             with_state_dimension!(
+                level,
                 p.q,
-                |Q, N| level.run(Backward::<Q, N, false> {
+                |Q, N| Backward::<Q, N, false> {
                     p,
                     params,
                     g_out,
                     h,
                     a,
                     g
-                }),
+                },
                 general::backward(level, p, params, g_out, h, a, g)
             );
         }

@@ -83,7 +83,7 @@ const fn max_rows(columns: usize, bias: bool) -> usize {
     }
 }
 
-/// `acc += sum over all vectors of left right^T` in tiles.
+/// `acc += sum over all vectors of left right^T` in tiles. The bits do not depend on their sizes.
 pub(crate) fn outer_product(
     level: Level,
     acc: &mut [Lane],
@@ -92,22 +92,30 @@ pub(crate) fn outer_product(
     right: Factor,
 ) {
     macro_rules! run_tile {
-        ($at:expr, $bias:expr, $rows_now:expr, $columns_now:expr, $($rows:literal x [$($columns:literal)*])*) => {
+        ($level:expr, $at:expr, $bias:expr, $rows_now:expr, $columns_now:expr, $($rows:literal x [$($columns:literal)*])*) => {
             match ($rows_now, $columns_now, $bias) {
                 $($(
                     ($rows, $columns, true) =>
-                        level.run(Tile::<$rows, $columns, true> { acc, out, left, right, at: $at }),
+                        $level.run(Tile::<$rows, $columns, true> { acc, out, left, right, at: $at }),
                     ($rows, $columns, false) =>
-                        level.run(Tile::<$rows, $columns, false> { acc, out, left, right, at: $at }),
+                        $level.run(Tile::<$rows, $columns, false> { acc, out, left, right, at: $at }),
                 )*)*
                 _ => unreachable!("tile sizes come from even_parts"),
             }
         };
     }
+    let Some(registers) = level.registers() else {
+        for k in 0..right.width {
+            for j in 0..left.width {
+                run_tile!(level, (j, k), k == 0 && out.has_bias, 1, 1, 1 x [1]);
+            }
+        }
+        return;
+    };
     for (k, columns) in even_parts(right.width, MAX_COLUMNS) {
         let bias = k == 0 && out.has_bias;
         for (j, rows) in even_parts(left.width, max_rows(columns, bias)) {
-            run_tile!((j, k), bias, rows, columns,
+            run_tile!(registers, (j, k), bias, rows, columns,
                 1 x [1 2 3 4 5 6] 2 x [1 2 3 4 5 6] 3 x [1 2 3 4 5 6] 4 x [1 2 3 4 5 6]
                 5 x [1 2 3 4 5] 6 x [1 2 3 4] 7 x [1 2 3] 8 x [1 2 3]
                 9 x [1 2] 10 x [1 2] 11 x [1 2] 12 x [1 2]);

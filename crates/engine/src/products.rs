@@ -13,8 +13,11 @@ pub(crate) const TILE: usize = 4;
 /// The first of the fewest parts of at most [`TILE`] whose sizes differ by at most one: a tile of
 /// a single row or column would wait for its own sums.
 #[inline(always)]
-pub(crate) fn first_part(rest: usize) -> usize {
-    rest.div_ceil(rest.div_ceil(TILE))
+pub(crate) fn first_part<S: Simd>(rest: usize) -> usize {
+    match S::TILES {
+        true => rest.div_ceil(rest.div_ceil(TILE)),
+        false => 1,
+    }
 }
 
 /// A matrix inside the packed coefficients: entry (i, j) lies at `first + i down + j along`.
@@ -155,7 +158,7 @@ impl Kernel for Products<'_> {
         self.check(rows);
         let mut row = 0;
         while row < rows {
-            let now = first_part(rows - row);
+            let now = first_part::<S>(rows - row);
             match now {
                 1 => self.rows::<S, 1>(s, row),
                 2 => self.rows::<S, 2>(s, row),
@@ -195,7 +198,7 @@ impl Products<'_> {
     fn rows<S: Simd, const R: usize>(&mut self, s: S, row: usize) {
         let mut i = 0;
         while i < self.height {
-            let now = first_part(self.height - i);
+            let now = first_part::<S>(self.height - i);
             match now {
                 1 => self.tile::<S, R, 1>(s, row, i),
                 2 => self.tile::<S, R, 2>(s, row, i),

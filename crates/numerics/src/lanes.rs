@@ -60,6 +60,9 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// Sixteen numbers in registers.
     type V: Copy;
 
+    /// Whether tiles of many sizes, which fill the registers, are worth their code; see [`Level::registers`].
+    const TILES: bool = true;
+
     /// `x` in every lane.
     fn splat(self, x: f32) -> Self::V;
     /// Reads a line of memory.
@@ -313,11 +316,40 @@ impl Level {
     /// Runs a kernel at this level.
     #[inline]
     pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self.registers() {
+            Some(registers) => registers.run(kernel),
+            None => kernel.run(Portable),
+        }
+    }
+
+    /// This level for kernels that come in many sizes, so that a tile fills the registers. Nothing for plain Rust on x86-64: those
+    /// kernels would be megabytes that old processors alone run.
+    #[inline]
+    pub fn registers(self) -> Option<Registers> {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Set::Portable => None,
+            set => Some(Registers(set)),
+        }
+    }
+}
+
+/// A [`Level`] at which sums of a tile stay in registers.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers(Set);
+
+impl Registers {
+    /// Runs a kernel at this level.
+    #[inline]
+    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 => x86::run_avx512(Avx512::of_level(), kernel),
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => x86::run_avx2(Avx2::of_level(), kernel),
+            #[cfg(target_arch = "x86_64")]
+            Set::Portable => unreachable!("`Level::registers` does not give it"),
+            #[cfg(not(target_arch = "x86_64"))]
             Set::Portable => kernel.run(Portable),
         }
     }

@@ -6,43 +6,34 @@ use std::path::Path;
 
 /// Name and protocol of each, in the order in which `paper` runs its six.
 const PROTOCOLS: [(&str, &str); 11] = [
-    ("cap-path", include_str!("../../../protocols/cap-path.toml")),
+    ("cap-path", include_str!("../protocols/cap-path.toml")),
     (
         "iteration-path",
-        include_str!("../../../protocols/iteration-path.toml"),
+        include_str!("../protocols/iteration-path.toml"),
     ),
     (
         "sample-size-path",
-        include_str!("../../../protocols/sample-size-path.toml"),
+        include_str!("../protocols/sample-size-path.toml"),
     ),
-    ("ebm", include_str!("../../../protocols/ebm.toml")),
+    ("ebm", include_str!("../protocols/ebm.toml")),
     (
         "real-regression",
-        include_str!("../../../protocols/real-regression.toml"),
+        include_str!("../protocols/real-regression.toml"),
     ),
     (
         "real-classification",
-        include_str!("../../../protocols/real-classification.toml"),
+        include_str!("../protocols/real-classification.toml"),
     ),
     (
         "beyond-simulations",
-        include_str!("../../../protocols/beyond-simulations.toml"),
+        include_str!("../protocols/beyond-simulations.toml"),
     ),
-    (
-        "beyond-ebm",
-        include_str!("../../../protocols/beyond-ebm.toml"),
-    ),
-    (
-        "beyond-real",
-        include_str!("../../../protocols/beyond-real.toml"),
-    ),
-    (
-        "separation",
-        include_str!("../../../protocols/separation.toml"),
-    ),
+    ("beyond-ebm", include_str!("../protocols/beyond-ebm.toml")),
+    ("beyond-real", include_str!("../protocols/beyond-real.toml")),
+    ("separation", include_str!("../protocols/separation.toml")),
     (
         "transformer-simulations",
-        include_str!("../../../protocols/transformer-simulations.toml"),
+        include_str!("../protocols/transformer-simulations.toml"),
     ),
 ];
 

@@ -6,16 +6,10 @@ use loopfit_model::{ArchitectureChoice, Method};
 use serde::Deserialize;
 
 const FILES: [(&str, &str); 4] = [
-    (
-        "simulations",
-        include_str!("../../../published/simulations.toml"),
-    ),
-    (
-        "iterations",
-        include_str!("../../../published/iterations.toml"),
-    ),
-    ("ebm", include_str!("../../../published/ebm.toml")),
-    ("real", include_str!("../../../published/real.toml")),
+    ("simulations", include_str!("../published/simulations.toml")),
+    ("iterations", include_str!("../published/iterations.toml")),
+    ("ebm", include_str!("../published/ebm.toml")),
+    ("real", include_str!("../published/real.toml")),
 ];
 
 /// One file of published numbers.

@@ -187,11 +187,11 @@ fn products<S: Simd>(
     assert!(last(a, rows) < a.lines.len() && last(b, columns) < b.lines.len());
     let mut i = 0;
     while i < rows {
-        let height = first_part(rows - i);
+        let height = first_part::<S>(rows - i);
         let mut j = 0;
         while j < columns {
             let at = (i, j);
-            let width = first_part(columns - j);
+            let width = first_part::<S>(columns - j);
             match (height, width) {
                 (1, 1) => tile::<S, 1, 1>(s, at, depth, a, b, to, stride),
                 (1, 2) => tile::<S, 1, 2>(s, at, depth, a, b, to, stride),

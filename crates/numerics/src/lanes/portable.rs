@@ -13,8 +13,17 @@ fn map2(a: V, b: V, f: impl Fn(f32, f32) -> f32) -> V {
     Lane(std::array::from_fn(|i| f(a.0[i], b.0[i])))
 }
 
+/// `a * b + c`. Without a fused instruction that is a call for each lane, which is too much code to be inlined into kernels
+/// that x86-64 runs on old processors alone.
+#[cfg_attr(target_arch = "x86_64", inline(never))]
+#[cfg_attr(not(target_arch = "x86_64"), inline(always))]
+fn fma(a: &V, b: &V, c: &V) -> V {
+    Lane(std::array::from_fn(|i| a.0[i].mul_add(b.0[i], c.0[i])))
+}
+
 impl Simd for Portable {
     type V = V;
+    const TILES: bool = !cfg!(target_arch = "x86_64");
 
     #[inline(always)]
     fn splat(self, x: f32) -> V {
@@ -46,7 +55,7 @@ impl Simd for Portable {
     }
     #[inline(always)]
     fn fma(self, a: V, b: V, c: V) -> V {
-        Lane(std::array::from_fn(|i| a.0[i].mul_add(b.0[i], c.0[i])))
+        fma(&a, &b, &c)
     }
     #[inline(always)]
     fn max(self, a: V, b: V) -> V {
