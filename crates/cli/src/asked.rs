@@ -35,6 +35,19 @@ pub(crate) fn wrong(error: Error, updates: &str) -> anyhow::Error {
             "--test-fraction is for tables: a simulation draws its own test rows; leave it out"
                 .to_string(),
         ),
+        Error::Only {
+            given,
+            of: "a model that is delivered",
+        } => usage(format!(
+            "{} is for a model that is delivered, and here all rows are for the selection: leave it out",
+            option(given)
+        )),
+        Error::Only {
+            given: Given::Exposure,
+            ..
+        } => {
+            usage("--exposure is for counts: add --likelihood poisson, or leave it out".to_string())
+        }
         Error::Only { given, of } => usage(format!("{} is for {of}: leave it out", option(given))),
         Error::ShapeOf(method) => usage(format!(
             "--shape {}=... is for a method that --method leaves out",

@@ -32,7 +32,7 @@ pub enum RolesError {
         columns: String,
     },
     /// One column twice.
-    #[error("column `{name}` cannot be target, group and left out at once: name it once")]
+    #[error("column `{name}` cannot be target, group, weight and left out at once: name it once")]
     Twice {
         /// The column.
         name: String,
@@ -74,15 +74,23 @@ pub enum RolesError {
         /// The target.
         target: String,
     },
-    /// A weight or exposure that is none.
+    /// A weight or exposure that is not one.
     #[error(
-        "column `{name}` does not hold a positive number in row {row} below the header, as weights and exposures are"
+        "weights and exposures are positive numbers, but column `{name}` does not hold one in row {row} below the header"
     )]
     Weight {
         /// The column.
         name: String,
         /// Row, from one.
         row: usize,
+    },
+    /// A column of weights or exposures with texts.
+    #[error("weights and exposures are positive numbers, but column `{name}` holds {first_text}")]
+    WeightText {
+        /// The column.
+        name: String,
+        /// The first text and its line.
+        first_text: String,
     },
     /// Nothing left to predict from.
     #[error("`{file}` has no column left as an input")]
@@ -152,7 +160,7 @@ impl Roles {
     }
 
     /// The same with a column that says how much a row counts, which is no input: positive numbers in all rows.
-    pub fn weighed_by(self, table: &Table, name: &str) -> Result<Self, RolesError> {
+    pub fn weighted_by(self, table: &Table, name: &str) -> Result<Self, RolesError> {
         let twice = [&self.target, &self.group].map(Option::as_deref);
         if twice.contains(&Some(name)) {
             return Err(RolesError::Twice {
@@ -173,7 +181,12 @@ impl Roles {
                     return Err(wrong(row));
                 }
             }
-            Column::Categorical(_) => return Err(wrong(0)),
+            Column::Categorical(texts) => {
+                return Err(RolesError::WeightText {
+                    name: name.to_string(),
+                    first_text: texts.first_text.clone(),
+                });
+            }
         }
         let inputs: Vec<String> = self
             .inputs

@@ -332,7 +332,7 @@ fn overflow(model: &FittedModel) -> Option<String> {
             !largest.is_finite()
         }
         Target::Count { rate, .. } => {
-            let largest = rate * f64::from(model.bounds.output).exp();
+            let largest = rate * loopfit_numerics::libm::exp(f64::from(model.bounds.output));
             !largest.is_finite()
         }
         Target::Classes { .. } => false,

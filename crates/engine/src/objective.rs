@@ -1,6 +1,6 @@
 //! From outputs to their gradient: clipping, likelihood, sample weights.
 
-use loopfit_likelihood::{Divergence, Energy, Likelihood, ScalarLikelihood, WithScalar};
+use loopfit_likelihood::{Energy, Likelihood, ScalarLikelihood, WithScalar};
 use loopfit_numerics::lanes::{Kernel, Lane, Simd};
 
 /// Derivative of the weighted negative log-likelihood in the outputs of separate
@@ -55,7 +55,7 @@ impl<S: Simd> WithScalar for OneOutput<'_, S> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Divergence>(self, likelihood: L) {
+    fn run<L: ScalarLikelihood>(self, likelihood: L) {
         self.1.scalar(self.0, likelihood);
     }
 }

@@ -159,6 +159,11 @@ impl Rows {
         }
     }
 
+    /// How much each row counts.
+    pub(crate) fn weights(&self) -> impl Iterator<Item = f64> {
+        self.weight.iter().flat_map(|octet| octet.0).take(self.n)
+    }
+
     pub(crate) fn octets(&self) -> usize {
         self.y.len()
     }

@@ -437,6 +437,9 @@ impl<'a> Problem<'a> {
         }
         let tape = Tape::new(network);
         let (outputs, losses) = Objective::new(&tape, rows).outputs(theta, self.bound);
-        (outputs, losses.iter().map(|l| self.floor.nll(*l)).collect())
+        // The floor is of one row's probability, however often the row counts.
+        let held = losses.iter().zip(rows.weights());
+        let held = held.map(|(loss, weight)| weight * self.floor.nll(loss / weight));
+        (outputs, held.collect())
     }
 }

@@ -39,7 +39,7 @@ pub enum Error {
     /// A binary target other than 0 and 1.
     #[error("the target {0} is neither 0 nor 1: encode the two classes as 0 and 1")]
     TargetNotBinary(f64),
-    /// A count that is none.
+    /// A target that is not a count.
     #[error("the target {0} is not a count: give a whole number, not below 0")]
     TargetNotCount(f64),
     /// A class number that does not exist.

@@ -237,7 +237,7 @@ pub trait WithScalar {
     type Output;
 
     /// Does it.
-    fn run<L: Divergence>(self, likelihood: L) -> Self::Output;
+    fn run<L: ScalarLikelihood>(self, likelihood: L) -> Self::Output;
 }
 
 fn scalar_distance(l: impl Divergence, distance: Distance, f: f64, g: f64) -> f64 {

@@ -64,14 +64,20 @@ impl Divergence for Poisson {
         if f == g {
             return 0.0;
         }
-        let gap = 2.0 * exp(0.25 * (f + g)) * sinh(0.25 * (f - g));
+        let gap = match (f - g).abs() < 1.0 {
+            true => 2.0 * exp(0.25 * (f + g)) * sinh(0.25 * (f - g)),
+            false => exp(0.5 * f) - exp(0.5 * g),
+        };
         -2.0 * expm1(-0.5 * gap * gap)
     }
 
     /// # Formula
     /// `e^f (f - g) - e^f + e^g = e^f (e^h - 1 - h)` with `h = g - f`.
     fn kl(self, f: f64, g: f64) -> f64 {
-        exp(f) * exp_remainder(g - f)
+        match g - f < 1.0 {
+            true => exp(f) * exp_remainder(g - f),
+            false => exp(g) - exp(f) * (1.0 + g - f),
+        }
     }
 
     /// # Formula
@@ -95,7 +101,10 @@ impl Divergence for Poisson {
 /// The logarithm of the sum of `p_f^(1+gamma) p_g^-gamma`.
 fn exponent(gamma: Gamma, f: f64, g: f64) -> f64 {
     let (gamma, h) = (gamma.value(), g - f);
-    exp(f) * (exp_remainder(-gamma * h) + gamma * exp_remainder(h))
+    match h.abs() < 1.0 {
+        true => exp(f) * (exp_remainder(-gamma * h) + gamma * exp_remainder(h)),
+        false => exp(f - gamma * h) - (1.0 + gamma) * exp(f) + gamma * exp(g),
+    }
 }
 
 #[cfg(test)]
@@ -120,6 +129,24 @@ mod tests {
         // P(Y = 3) at mean 2: e^-2 8 / 6.
         let p = (-Poisson.nll(3.0, 2f64.ln())).exp();
         assert!((p - (-2f64).exp() * 8.0 / 6.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn extreme_indices_are_no_nan() {
+        for (f, g) in [
+            (0.0, -4000.0),
+            (-4000.0, 0.0),
+            (-800.0, 10.0),
+            (10.0, -800.0),
+            (5.0, 5.0),
+        ] {
+            assert!(
+                (0.0..=2.0).contains(&Poisson.hellinger_squared(f, g)),
+                "{f} {g}"
+            );
+            assert!(Poisson.kl(f, g) >= 0.0, "{f} {g}");
+            assert!(!Poisson.rho(Gamma::HALF, f, g).is_nan(), "{f} {g}");
+        }
     }
 
     #[test]

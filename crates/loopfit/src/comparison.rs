@@ -189,8 +189,8 @@ impl<'a> ComparisonPlan<'a> {
             "Every method was given the same work for each seed, and selected by {how}. Each seed has test samples, folds and starts of its own."
         ));
         compared.methods.extend(of_method(&estimates, None));
-        for method in &self.fit.methods {
-            match of_method(&estimates, Some(*method)) {
+        for method in self.fit.competing() {
+            match of_method(&estimates, Some(method)) {
                 Some(found) => compared.methods.push(found),
                 None => compared.notes.push(format!(
                     "Left out: {method}, of which B = {} holds no network.",

@@ -36,12 +36,12 @@ use std::time::Duration;
 /// assert!(fits.best().model().count() <= 16);
 /// # Ok::<(), loopfit::Error>(())
 /// ```
-#[must_use = "nothing is fitted before `run` or `compare`"]
+#[must_use = "nothing is fitted before `run`, `compare` or `curve`"]
 pub struct Fit<'a> {
     data: Data<'a>,
     table: TableOptions,
-    /// Whether the weights of the table are exposures.
-    has_exposure: bool,
+    exposure: Option<String>,
+    weights: Option<String>,
     pub(crate) noise: Option<Noise>,
     pub(crate) budget: Option<usize>,
     pub(crate) methods: Vec<Method>,
@@ -93,7 +93,8 @@ impl<'a> Fit<'a> {
         Self {
             data,
             table: TableOptions::default(),
-            has_exposure: false,
+            exposure: None,
+            weights: None,
             noise: None,
             budget: None,
             methods: Method::ALL.to_vec(),
@@ -141,15 +142,13 @@ impl<'a> Fit<'a> {
     /// A column with the exposure of each count: time, area or people that it is out of. Means are proportional to it; it must be there
     /// for predictions too.
     pub fn exposure(mut self, column: impl Into<String>) -> Self {
-        self.table.weight = Some(column.into());
-        self.has_exposure = true;
+        self.exposure = Some(column.into());
         self
     }
 
-    /// A column that says how much each row counts, as if it were there so many times over; only ratios matter.
+    /// A column that says how much each row counts, in the fits and in all errors; only ratios matter. Intervals hold for rows, each once.
     pub fn weights(mut self, column: impl Into<String>) -> Self {
-        self.table.weight = Some(column.into());
-        self.has_exposure = false;
+        self.weights = Some(column.into());
         self
     }
 

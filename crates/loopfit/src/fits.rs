@@ -1,9 +1,10 @@
 //! What a fit gives.
 
 use crate::{Error, Method, Model, Plan, Subject};
-use loopfit_engine::DensityFacts;
+use loopfit_engine::{ApplyError, DensityFacts};
 use loopfit_model::Network;
 use loopfit_numerics::text::count;
+use loopfit_search::Family;
 use loopfit_search::estimate::{Absence, Entry, Estimate};
 use loopfit_search::fit::MethodFit;
 use std::fmt::{Display, Formatter};
@@ -20,7 +21,7 @@ pub struct Fits {
     refit: bool,
     best: Best,
     others: Vec<Fitted>,
-    absent: Vec<(Method, Absence)>,
+    absent: Vec<(Family, Absence)>,
     notes: Vec<String>,
     found: Found,
     density: Option<DensityFacts>,
@@ -51,7 +52,7 @@ pub struct Fitted {
     pub method: Option<Method>,
     /// What was selected.
     pub network: Network,
-    /// What the errors are: `MSE`, `MAE`, `log loss`, `NLL`.
+    /// What the errors are: `MSE`, `MAE`, `deviance`, `log loss`, `NLL`.
     pub metric: &'static str,
     /// The error on rows that the fits had not seen.
     pub validation: f64,
@@ -77,9 +78,15 @@ impl Fits {
     pub(crate) fn new(
         plan: &Plan<'_>,
         found: Found,
-        density: Option<DensityFacts>,
+        density: Result<Option<DensityFacts>, ApplyError>,
         complete: bool,
     ) -> Result<Self, Error> {
+        let mut notes = plan.notes().to_vec();
+        // The model is there all the same.
+        let density = density.unwrap_or_else(|error| {
+            notes.push(error.to_string());
+            None
+        });
         let metric = plan.subject().error;
         let of_entry = |e: &Entry| Fitted {
             method: e.method,
@@ -101,7 +108,10 @@ impl Fits {
         let (mut all, absent, model, complete): (Vec<Fitted>, _, _, _) = match &found {
             Found::Estimate(e) => (
                 e.entries.iter().map(of_entry).collect(),
-                e.absent.clone(),
+                e.absent
+                    .iter()
+                    .map(|(method, why)| (Family::ffn(*method), *why))
+                    .collect(),
                 e.model.clone(),
                 e.complete,
             ),
@@ -110,8 +120,8 @@ impl Fits {
                 fits.iter()
                     .filter(|fit| !has_model(fit))
                     .map(|fit| match fit.failed() {
-                        true => (fit.family.method, Absence::Failed),
-                        false => (fit.family.method, Absence::NotReached),
+                        true => (fit.family.clone(), Absence::Failed),
+                        false => (fit.family.clone(), Absence::NotReached),
                     })
                     .collect(),
                 fits.first().ok_or(Error::Cancelled)?.model.clone(),
@@ -131,7 +141,7 @@ impl Fits {
             },
             others: all,
             absent,
-            notes: plan.notes().to_vec(),
+            notes,
             found,
             density,
             complete,
@@ -154,7 +164,7 @@ impl Fits {
     }
 
     /// The methods that were asked for and have no model, and why.
-    pub fn absent(&self) -> &[(Method, Absence)] {
+    pub fn absent(&self) -> &[(Family, Absence)] {
         &self.absent
     }
 

@@ -24,6 +24,16 @@
 
 #![forbid(unsafe_code)]
 
+/// What plans are made of and what fits are found by, for tables of one's own.
+pub mod details {
+    pub use loopfit_engine::{ApplyError, ModelError, SpecError};
+    pub use loopfit_model::ShapeError;
+    pub use loopfit_model::file::FileError;
+    pub use loopfit_search::estimate::{Ask, Entry, Estimate};
+    pub use loopfit_search::fit::{MethodFit, Request};
+    pub use loopfit_search::replication::Replication;
+}
+
 mod comparison;
 mod curve;
 mod effort;
@@ -50,6 +60,7 @@ pub use loopfit_search::curve::{Curve, CurvePoint};
 pub use loopfit_search::estimate::Absence;
 pub use loopfit_search::protocol::Protocol;
 pub use loopfit_search::replication::Noise;
+pub use loopfit_search::{Family, SearchError};
 pub use model::Model;
 pub use plan::Plan;
 pub use progress::Progress;

@@ -178,9 +178,9 @@ impl<'a> Plan<'a> {
         let density = match (&found, &self.way) {
             (Found::Search(fits), Way::Search(_, replication)) => {
                 let x = replication.problem.train.x();
-                engine.install(|| fits[0].model.density_facts(x))?
+                engine.install(|| fits[0].model.density_facts(x))
             }
-            _ => None,
+            _ => Ok(None),
         };
         Fits::new(self, found, density, !control.is_stopped())
     }

@@ -77,8 +77,18 @@ fn watched<T>(
             self.0.store(true, Ordering::Relaxed);
         }
     }
+    // A callback that panics ends the work, which the panic then goes on from.
+    struct Broken<'a>(&'a Control);
+    impl Drop for Broken<'_> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                self.0.interrupt();
+            }
+        }
+    }
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let _broken = Broken(control);
             while !ended.load(Ordering::Relaxed) {
                 if watch(now()).is_break() {
                     control.interrupt();

@@ -14,7 +14,7 @@ pub struct Subject {
     pub task: Task,
     /// The inputs of the networks.
     pub inputs: Vec<String>,
-    /// The error: `MSE`, `MAE`, `log loss`, `NLL`.
+    /// The error: `MSE`, `MAE`, `deviance`, `log loss`, `NLL`.
     pub error: &'static str,
     /// The error on rows that the fits had not seen: `validation MSE`.
     pub validation_error: &'static str,

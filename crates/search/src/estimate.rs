@@ -31,6 +31,8 @@ pub const TEST_FRACTION: f64 = 0.2;
 
 /// Bound of the scores of several classes: far from where probabilities change.
 const LARGEST_SCORE: f32 = 512.0;
+/// Bound of the logarithm of a mean count, from that of all rows: a factor of some hundred millions either way.
+const LARGEST_LOG_MEAN: f32 = 20.0;
 /// Rows above which one split replaces the folds: usually, and where there is little work to do.
 const FOLDS_UP_TO: [usize; 2] = [6000, 800];
 /// Rows up to which the choice is made again on all of them, once its test score is known.
@@ -408,11 +410,13 @@ impl Prepared {
     ) -> Entry {
         let choice = &chosen.best;
         let scale = part.scale(self.likelihood);
-        let centre = mean(&choice.losses);
-        let squares: Vec<f64> = choice
-            .losses
-            .iter()
-            .map(|l| (l - centre) * (l - centre))
+        let weights = part.weights_of_losses(self.task, &choice.held);
+        let total = mean(&weights);
+        let centre = mean(&choice.losses) / total;
+        let around = choice.losses.iter().zip(&weights);
+        let squares: Vec<f64> = around
+            .map(|(loss, weight)| loss - weight * centre)
+            .map(|gap| gap * gap)
             .collect();
         Entry {
             method,
@@ -422,8 +426,8 @@ impl Prepared {
             },
             factor: choice.factor,
             starts: choice.starts,
-            validation: scale * chosen.error,
-            validation_se: scale * (mean(&squares) / squares.len() as f64).sqrt(),
+            validation: scale * chosen.error / total,
+            validation_se: scale * (mean(&squares) / squares.len() as f64).sqrt() / total,
             test,
             held: part.held_score(self.task, choice),
             losses: choice.losses.clone(),
@@ -488,7 +492,11 @@ fn bounds_of(task: Task) -> Bounds {
             output: LARGEST_SCORE,
             ..bounds
         },
-        _ => bounds,
+        Task::Count => Bounds {
+            output: LARGEST_LOG_MEAN,
+            ..bounds
+        },
+        Task::Regression | Task::Binary | Task::Density => bounds,
     }
 }
 

@@ -104,7 +104,7 @@ impl TableSource {
         };
         let mut roles = Roles::new(&table, target, options.group.as_deref(), &options.ignore)?;
         if let Some(weight) = &options.weight {
-            roles = roles.weighed_by(&table, weight)?;
+            roles = roles.weighted_by(&table, weight)?;
         }
         let decision = Task::decide(&table, target, options.task)?;
         let groups = Groups::new(&table, &roles, options.block)?;

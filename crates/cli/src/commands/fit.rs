@@ -158,7 +158,7 @@ impl Done<'_> {
         }
         let absent = self.fits.absent().iter();
         let not_reached = absent.filter(|(_, why)| *why == Absence::NotReached);
-        let not_reached: Vec<String> = not_reached.map(|(method, _)| method.to_string()).collect();
+        let not_reached: Vec<String> = not_reached.map(|(family, _)| family.to_string()).collect();
         let missed = match &not_reached[..] {
             [] => String::new(),
             [one] => format!(", and {one} was not reached"),

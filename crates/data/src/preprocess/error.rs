@@ -7,7 +7,7 @@ use crate::table::Suspicion;
 /// Why rows cannot become samples.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PreprocessError {
-    /// A count that is none.
+    /// A target that is not a count.
     #[error(
         "target `{target}` is {value} in row {row} below the header, which is not a count: counts are whole numbers, not below 0"
     )]

@@ -57,7 +57,7 @@ impl Preprocessing {
         let weight = match &roles.weight {
             Some(name) => Some(Weight {
                 name: name.clone(),
-                mean: mean(&weighing(table, name, rows)?),
+                mean: mean(&weights_of(table, name, rows)?),
             }),
             None => None,
         };
@@ -290,7 +290,7 @@ fn response(
 }
 
 /// Weights or exposures of rows.
-fn weighing(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<f64>, PreprocessError> {
+fn weights_of(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<f64>, PreprocessError> {
     let values = numbers(name, find(table, name)?)?;
     Ok(rows.iter().map(|row| values[*row]).collect())
 }
@@ -303,7 +303,7 @@ fn count(
 ) -> Result<Target, PreprocessError> {
     let counts = counts(name, find(table, name)?, rows)?;
     let exposure = match &roles.weight {
-        Some(exposure) => sum(&weighing(table, exposure, rows)?),
+        Some(exposure) => sum(&weights_of(table, exposure, rows)?),
         None => rows.len() as f64,
     };
     match sum(&counts) / exposure {

@@ -171,7 +171,7 @@ impl<'a> Boost<'a> {
             let f = &mut self.f;
             let tree = ground.grow(rows, &self.setting.shape, &mut |rows, newton| {
                 let step = match loss {
-                    Loss::Absolute => {
+                    Loss::Absolute if !rows.is_empty() => {
                         let residual = |row: &u32| table.y(*row) - f[*row as usize];
                         median(&rows.iter().map(residual).collect::<Vec<_>>())
                     }

@@ -48,6 +48,8 @@ impl Fit<'_> {
             } => {
                 let given = [
                     (self.table != TableOptions::default(), Given::Column),
+                    (self.weights.is_some(), Given::Weights),
+                    (self.exposure.is_some(), Given::Exposure),
                     (self.test_fraction.is_some(), Given::TestFraction),
                 ];
                 match given.into_iter().find(|(given, _)| *given) {
@@ -81,19 +83,20 @@ impl Fit<'_> {
                     });
                 }
                 let counts = self.table.task == Some(TaskKind::Count);
-                if self.table.weight.is_some() && counts != self.has_exposure {
-                    return Err(match counts {
-                        true => Error::Only {
-                            given: Given::Weights,
-                            of: "targets that are not counts",
-                        },
-                        false => Error::Only {
-                            given: Given::Exposure,
-                            of: "counts",
-                        },
+                if counts && self.weights.is_some() {
+                    return Err(Error::Only {
+                        given: Given::Weights,
+                        of: "targets that are not counts",
+                    });
+                }
+                if !counts && self.exposure.is_some() {
+                    return Err(Error::Only {
+                        given: Given::Exposure,
+                        of: "counts",
                     });
                 }
                 let options = TableOptions {
+                    weight: self.weights.clone().or(self.exposure.clone()),
                     test_seed,
                     ..self.table.clone()
                 };
@@ -128,7 +131,7 @@ impl Fit<'_> {
         let counts = self.table.task == Some(TaskKind::Count);
         let given = [
             (counts, Given::Counts),
-            (self.table.weight.is_some(), Given::Weights),
+            (self.weights.is_some(), Given::Weights),
             (self.activations.is_some(), Given::Activations),
             (self.iterations.is_some(), Given::Iterations),
             (self.paper.is_some(), Given::Form),
@@ -170,10 +173,21 @@ impl Fit<'_> {
         if let Some(method) = shaped.find(of_none) {
             return Err(Error::ShapeOf(method));
         }
-        if !self.shapes.is_empty() && self.architectures.len() > 1 {
+        let of_protocol = |method: &Method| {
+            let protocol = self.protocol.as_ref();
+            protocol.is_some_and(|protocol| protocol.shapes.are_given(*method))
+        };
+        let shaped = !self.shapes.is_empty() || self.methods.iter().any(of_protocol);
+        if shaped && self.architectures.len() > 1 {
             return Err(Error::ShapeOfAny);
         }
         Ok(())
+    }
+
+    /// The methods that compete, each once and in their usual order.
+    pub(crate) fn competing(&self) -> Vec<Method> {
+        let asked = |method: &Method| self.methods.contains(method);
+        Method::ALL.into_iter().filter(asked).collect()
     }
 
     /// What is asked of one of so many seeds.
@@ -183,11 +197,15 @@ impl Fit<'_> {
         };
         Ok(Ask {
             budget: self.budget.ok_or(Error::NoBudget)?,
-            methods: self.methods.clone(),
-            activations: self
-                .activations
-                .clone()
-                .unwrap_or_else(|| Activation::ALL.to_vec()),
+            methods: self.competing(),
+            activations: Activation::ALL
+                .into_iter()
+                .filter(|unit| {
+                    self.activations
+                        .as_ref()
+                        .is_none_or(|all| all.contains(unit))
+                })
+                .collect(),
             iterations: self.iteration_counts(),
             paper: self.paper == Some(true),
             work: self.planned_seconds().map_or(self.effort.work(), in_time),
@@ -210,7 +228,7 @@ impl Fit<'_> {
         protocol.refit |= self.refit == Some(true);
         Ok(Request {
             budget: self.budget.ok_or(Error::NoBudget)?,
-            families: Family::each(&self.architectures, &self.methods),
+            families: Family::each(&self.architectures, &self.competing()),
             updates: self.effort.updates(),
             protocol: Arc::new(protocol),
         })

@@ -10,7 +10,7 @@ use loopfit_likelihood::Likelihood;
 use loopfit_model::{Network, Parameters, Reduced};
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
-use loopfit_numerics::sum::{mean, median};
+use loopfit_numerics::sum::mean;
 
 impl Prepared {
     /// The error of the best constant, by cross-validation and on the test samples.
@@ -18,11 +18,11 @@ impl Prepared {
         let outputs = self.likelihood.outputs();
         let index = |part: &Part, rows: &[usize]| -> Vec<f64> {
             let y = part.samples.y();
-            let weighed = |row: &usize| part.weight(*row) * f64::from(y[*row]);
+            let weighted = |row: &usize| part.weight(*row) * f64::from(y[*row]);
             let n: f64 = rows.iter().map(|row| part.weight(*row)).sum();
             match self.likelihood {
                 Likelihood::Bernoulli(_) => {
-                    let ones: f64 = rows.iter().map(weighed).sum();
+                    let ones: f64 = rows.iter().map(weighted).sum();
                     vec![libm::log((ones + 0.5) / (n - ones + 0.5))]
                 }
                 Likelihood::Multiclass(_) => {
@@ -32,14 +32,15 @@ impl Prepared {
                     counts.iter().map(|c| libm::log(c / n)).collect()
                 }
                 Likelihood::Laplace(_) => {
-                    let y: Vec<f64> = rows.iter().map(|r| f64::from(y[*r])).collect();
-                    vec![median(&y)]
+                    let y = rows.iter().map(|r| (f64::from(y[*r]), part.weight(*r)));
+                    vec![weighted_median(y.collect())]
                 }
                 Likelihood::Poisson(_) => {
-                    vec![libm::log(rows.iter().map(weighed).sum::<f64>() / n)]
+                    let counts: f64 = rows.iter().map(weighted).sum();
+                    vec![libm::log((counts + 0.5) / (n + 0.5))]
                 }
                 Likelihood::Gaussian(_) | Likelihood::Energy(_) => {
-                    vec![rows.iter().map(weighed).sum::<f64>() / n]
+                    vec![rows.iter().map(weighted).sum::<f64>() / n]
                 }
             }
         };
@@ -90,7 +91,9 @@ impl Prepared {
             }
             None => f64::NAN,
         };
-        Ok((mean(&losses), test))
+        let judged: Vec<usize> = part.judging().concat();
+        let total = mean(&part.weights_of_losses(self.task, &judged));
+        Ok((mean(&losses) / total, test))
     }
 
     /// What boosted trees or a kernel method reach on the rows that are not for the test.
@@ -133,5 +136,38 @@ impl Prepared {
         };
         let validation = part.scale(self.likelihood) * found.cross_validation;
         Ok(Some((found.name, validation, test)))
+    }
+}
+
+/// The value at which half of the weight is reached; between two of them where both reach it.
+fn weighted_median(mut values: Vec<(f64, f64)>) -> f64 {
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = 0.5 * values.iter().map(|(_, weight)| weight).sum::<f64>();
+    let mut below = 0.0;
+    for (i, (value, weight)) in values.iter().enumerate() {
+        below += weight;
+        if below > half {
+            return *value;
+        }
+        if below == half
+            && let Some((next, _)) = values.get(i + 1)
+        {
+            return 0.5 * (value + next);
+        }
+    }
+    values.last().map_or(0.0, |(value, _)| *value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::weighted_median;
+
+    #[test]
+    fn weights_move_the_median() {
+        let of = |pairs: &[(f64, f64)]| weighted_median(pairs.to_vec());
+        assert_eq!(of(&[(3.0, 1.0), (1.0, 1.0), (2.0, 1.0)]), 2.0);
+        assert_eq!(of(&[(4.0, 1.0), (1.0, 1.0), (2.0, 1.0), (3.0, 1.0)]), 2.5);
+        assert_eq!(of(&[(5.0, 9.0), (1.0, 1.0), (2.0, 1.0)]), 5.0);
+        assert_eq!(of(&[]), 0.0);
     }
 }

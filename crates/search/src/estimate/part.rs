@@ -86,6 +86,18 @@ impl Part {
         weights.get(row).map_or(1.0, |weight| f64::from(*weight))
     }
 
+    /// How much the loss of each held-out row counts in their mean, by row. That of counts is a mean over rows, whatever their exposure.
+    pub(super) fn weights_of_losses(&self, task: Task, held: &[usize]) -> Vec<f64> {
+        let mut rows = held.to_vec();
+        rows.sort_unstable();
+        rows.dedup();
+        let weight = |row: usize| match task {
+            Task::Count => 1.0,
+            _ => self.weight(row),
+        };
+        rows.into_iter().map(weight).collect()
+    }
+
     /// The R2 of held-out rows, of counts the part of the deviance that is explained, of classes the share that is right.
     pub(super) fn held_score(&self, task: Task, choice: &Choice) -> (&'static str, f64) {
         let weights: Vec<f64> = choice.held.iter().map(|row| self.weight(*row)).collect();
@@ -120,10 +132,10 @@ impl Part {
             let (squares, spread) = ([sum_of(squares)], [sum_of(spread)]);
             return ("R2", 1.0 - sum(&squares) / sum(&spread));
         }
-        let right = pairs()
-            .filter(|(f, y)| most_likely(f) == **y as usize)
-            .count();
-        ("accuracy", right as f64 / y.len() as f64)
+        let right = pairs().zip(&weights);
+        let right = right.filter(|((f, y), _)| most_likely(f) == **y as usize);
+        let right: f64 = right.map(|(_, weight)| weight).sum();
+        ("accuracy", right / sum(&weights))
     }
 
     /// One standard deviation of the target column, of a regression.
@@ -131,7 +143,7 @@ impl Part {
         self.preprocessing.to_original(1.0) - self.preprocessing.to_original(0.0)
     }
 
-    /// Absolute residuals of held-out rows in the target's units; none of classes.
+    /// Absolute residuals of held-out rows in the target's units, each row once whatever its weight; none of counts and classes.
     pub(super) fn residuals(&self, task: Task, choice: &Choice) -> Vec<f64> {
         if task != Task::Regression {
             return Vec::new();
@@ -159,7 +171,7 @@ impl Part {
             });
         let change = choice.held.iter().zip(&choice.outputs).map(|(row, f)| {
             let y = f64::from(y[*row]);
-            (f.clamp(low, high) - y).abs() - (f - y).abs()
+            self.weight(*row) * ((f.clamp(low, high) - y).abs() - (f - y).abs())
         });
         change.sum::<f64>() <= 0.0
     }

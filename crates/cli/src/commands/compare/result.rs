@@ -127,6 +127,7 @@ fn what_competes(methods: &[loopfit::Compared]) -> String {
     let names = Method::ALL.into_iter().filter(taking_part);
     let names: Vec<String> = names.map(|m| m.to_string()).collect();
     let names = match &names[..] {
+        [] => return "The linear model".to_string(),
         [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
         _ => names.concat(),
     };

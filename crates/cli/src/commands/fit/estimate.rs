@@ -114,9 +114,12 @@ impl Done<'_> {
             best.network,
             table.to_terminal(output::color())
         );
-        for sentence in self.conclusions() {
+        for sentence in self.fits.conclusions() {
             text += &sentence;
             text.push('\n');
+        }
+        if self.fits.uses_its_cap() {
+            text += "`loopfit curve` shows the error against the cap.\n";
         }
         if self.a.verbose {
             text += &format!(
@@ -126,15 +129,6 @@ impl Done<'_> {
             );
         }
         text
-    }
-
-    /// What the table means, and which command says more.
-    fn conclusions(&self) -> Vec<String> {
-        let mut sentences = self.fits.conclusions();
-        if self.fits.uses_its_cap() {
-            sentences.push("`loopfit curve` shows the error against the cap.".to_string());
-        }
-        sentences
     }
 
     pub(super) fn estimate_json(&self, estimate: &Estimate) -> Map<String, Value> {
@@ -152,7 +146,7 @@ impl Done<'_> {
             "constant": {"validation": estimate.constant.0, "test": json::finite(estimate.constant.1)},
             "no_cap": estimate.no_cap.map(|(name, validation, test)| json!({"by": name, "validation": json::finite(validation), "test": json::finite(test)})),
             "validation": best.validation, "test": json::finite(best.test.error),
-            "conclusions": self.conclusions(),
+            "conclusions": self.fits.conclusions(),
             "assessment": estimate.model.assessment,
             "search": {"seconds": self.seconds, "complete": estimate.complete, "work": work},
         }));
