@@ -334,7 +334,7 @@ mod tests {
         );
         assert_eq!(
             error(Some("risk"), Some("risk"), &[]),
-            "column `risk` cannot be target, group and left out at once: name it once"
+            "column `risk` cannot be target, group, weight and left out at once: name it once"
         );
         assert_eq!(
             error(Some("risk"), None, &["id", "age", "dose"]),

@@ -287,7 +287,7 @@ fn what_is_not_a_count_or_a_weight_is_refused() {
     let fit = Fit::new(&wrong).target("half").counts().budget(12);
     assert!(fit.run().unwrap_err().to_string().contains("not a count"));
     let zero = counted(&wrong, "half").run().unwrap_err().to_string();
-    assert!(zero.contains("positive number in row 1"), "{zero}");
+    assert!(zero.contains("does not hold one in row 1"), "{zero}");
     let weighted = Fit::new(&table).target("y").budget(12).weights("days");
     assert!(weighted.counts().run().is_err());
     let exposed = Fit::new(&table).target("y").budget(12).exposure("days");
