@@ -110,11 +110,24 @@ fn table(rows: usize, first: usize) -> String {
     csv
 }
 
+/// Claims out of different numbers of days, and their cost.
+fn claims(rows: usize) -> String {
+    let mut csv = "age,power,days,policies,claims,cost\n".to_string();
+    for i in 0..rows {
+        let [age, power] = [37, 53].map(|k| (i * k % 101) as f64 / 101.0);
+        let (days, policies) = (1 + i % 4, 1 + i % 3);
+        let claims = (days as f64 * (age + power)).round();
+        csv += &format!("{age},{power},{days},{policies},{claims},{}\n", age - power);
+    }
+    csv
+}
+
 /// What the pages speak of.
 fn prepare(place: &Place, page: &str) {
     for name in ["data.csv", "sensor.csv", "airfoil.csv"] {
         place.write(name, table(40, 0));
     }
+    place.write("claims.csv", claims(60));
     place
         .write("new.csv", table(8, 300))
         .write("test.csv", table(40, 500));
