@@ -488,17 +488,22 @@ impl FittedModel {
         let outputs = self.outputs(&features.x)?;
         let mut notes = features.notes();
         notes.extend(self.held_note(&outputs));
+        // A table without the weights of the training rows is judged row by row.
+        let weights = match self.preprocessing.weight_column() {
+            Some(name) if table.column(name).is_none() => {
+                notes.push(format!(
+                    "the weights of the training rows, column `{name}`, are not there: all rows count alike"
+                ));
+                Vec::new()
+            }
+            _ => self.preprocessing.weights(table, rows)?,
+        };
         let score = |rows, (metric, value), also| Score {
             rows,
             metric,
             value,
             also,
             notes,
-        };
-        // A table without the weights of the training rows is judged row by row.
-        let weights = match self.preprocessing.weight_column() {
-            Some(name) if table.column(name).is_none() => Vec::new(),
-            _ => self.preprocessing.weights(table, rows)?,
         };
         let mean = |values: &[f64]| weighted_mean(values, &weights);
         let rows = rows.len();

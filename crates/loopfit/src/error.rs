@@ -168,8 +168,10 @@ pub enum Error {
     /// No fit of a method has a finite error.
     #[error("no fit has a finite validation loss: look for extreme values in the data")]
     Failed,
-    /// Cancelled before anything was finished.
-    #[error("cancelled before the first model was there")]
+    /// Stopped before anything was finished.
+    #[error(
+        "stopped, by the callback or because the time was over, before the first model was there"
+    )]
     Cancelled,
 }
 

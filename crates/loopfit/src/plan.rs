@@ -152,7 +152,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Selects, fits and judges.
+    /// Selects, fits and judges. The limit on the time and a callback's wish to stop hold for the plan: a second run does not start anew.
     pub fn run(&self) -> Result<Fits, Error> {
         let (engine, control) = (&self.engine, &self.control);
         let watch = self.fit.watch.as_deref();

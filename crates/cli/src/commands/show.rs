@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
+use loopfit::Task;
 use loopfit_data::preprocess::{Input, Target};
 use loopfit_engine::{Assessment, FittedModel, error_name, error_of_loss};
 use loopfit_model::{Architecture, Form, Network};
@@ -86,6 +87,12 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             ),
         },
     ];
+    if let (Some(column), true) = (
+        model.preprocessing.weight_column(),
+        model.preprocessing.task() != Task::Count,
+    ) {
+        rows.push(("row weights", column.to_string()));
+    }
     match &model.assessment {
         Some(assessment) => rows.extend(describe_assessment(assessment)),
         // A network that was constructed has seen no samples.
