@@ -3,9 +3,10 @@
 use loopfit_numerics::sum::{mean, median, sample_sd, sum};
 
 use super::missing::Missingness;
+use super::rows::counts;
 use super::{
-    Encoding, Input, PreprocessError, Preprocessing, Scaling, SeenRange, Target, Weight, counts,
-    find, identifies_rows, numbers,
+    Encoding, Input, PreprocessError, Preprocessing, Scaling, SeenRange, Target, Weight, find,
+    identifies_rows, numbers,
 };
 use crate::levels::{Level, Levels};
 use crate::roles::{Roles, RolesError};

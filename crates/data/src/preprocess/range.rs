@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Input, PreprocessError, Preprocessing, Target, check_texts, numbers};
+use super::rows::check_texts;
+use super::{Input, PreprocessError, Preprocessing, Target, numbers};
 use crate::levels::Level;
 use crate::table::Table;
 
