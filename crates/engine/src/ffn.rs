@@ -8,8 +8,8 @@
 //! - [`row`]: one sample at a time, hidden units across lanes, for low latency.
 //!
 //! Per sample, every sum starts at its bias (or its residual) and adds terms in ascending
-//! index. Over samples, lane sums take groups of strips in turn, in each of them
-//! (iteration, strip) in ascending order, and the lanes last, in one tree. Nothing about
+//! index. Over samples, lane sums take groups of strips in turn, in each of them iterations from
+//! last to first and strips in ascending order, and the lanes last, in one tree. Nothing about
 //! the machine enters, so the bits are the same everywhere.
 
 mod backward;
@@ -24,10 +24,12 @@ mod tests;
 
 pub(crate) use row::RowPredictor;
 
-use backward::Backward;
+use crate::feedforward::affine_backward;
+use backward::{Backward, Steps};
 use forward::Forward;
 use loopfit_numerics::lanes::{Lane, Level};
 use pack::Packing;
+use std::ops::Range;
 
 /// Largest state dimension whose state is kept in registers.
 #[cfg(test)]
@@ -59,14 +61,14 @@ macro_rules! with_state_dimension {
 /// What the forward pass leaves for the backward pass, for one group of strips.
 #[derive(Debug, Default)]
 pub(crate) struct Activations {
-    /// States `z_0..z_T`: `[t][strip][q]`.
+    /// States `z_T..z_0`: `[T - t][strip][q]`.
     z: Vec<Lane>,
-    /// Hidden values: `[t][strip][r]`.
+    /// Hidden values, those of the last iteration first: `[T - 1 - t][strip][r]`.
     h: Vec<Lane>,
     /// Gradients of the hidden preactivations, of smooth units their derivatives until then:
-    /// `[t][strip][r]`.
+    /// likewise.
     a: Vec<Lane>,
-    /// Gradients of the states: `[t][strip][q]`.
+    /// Gradients of the states, as `z`.
     g: Vec<Lane>,
 }
 
@@ -77,9 +79,9 @@ impl Activations {
             * size_of::<Lane>()
     }
 
-    /// The states, `[t][strip][q]`.
-    pub(crate) fn states(&self) -> &[Lane] {
-        &self.z
+    /// The states `z_0..z_T`, each `[strip][q]`.
+    pub(crate) fn states(&self, len: usize) -> Vec<&[Lane]> {
+        self.z.chunks_exact(len).rev().collect()
     }
 }
 
@@ -205,31 +207,53 @@ impl Ffn {
         self.check(params, x, g_out);
         let (p, level) = (&self.packing, self.level);
         let strips = x.len() / p.d;
-        kept.g.resize((p.iterations + 1) * strips * p.q, Lane::ZERO);
+        let state = strips * p.q;
+        kept.g.resize((p.iterations + 1) * state, Lane::ZERO);
         kept.a.resize(p.iterations * strips * p.r, Lane::ZERO);
-        let (h, a, g) = (&kept.h[..], &mut kept.a[..], &mut kept.g[..]);
+        let output = &params[p.output()];
+        affine_backward(level, output, g_out, p.outputs, &mut kept.g[..state], p.q);
+        let last = (&kept.z[..state], p.q);
+        outer::affine(level, &mut acc[p.output()], (g_out, p.outputs), last);
+        self.steps_backward(params, strips, 0..p.iterations, kept);
+        // Iterations of one block, counted from the last.
+        let of_block = p.iterations / p.blocks;
+        for start in (0..p.iterations).step_by(of_block) {
+            outer::block(level, p, strips, start..start + of_block, kept, acc);
+        }
+        let first = (&kept.g[p.iterations * state..], p.q);
+        outer::affine(level, &mut acc[p.input()], first, (x, p.d));
+    }
+
+    /// The gradients of states and preactivations of some of the iterations, counted from the last.
+    fn steps_backward(
+        &self,
+        params: &[f32],
+        strips: usize,
+        steps: Range<usize>,
+        kept: &mut Activations,
+    ) {
+        let (p, level) = (&self.packing, self.level);
+        let at = Steps {
+            strips,
+            steps,
+            h: &kept.h,
+            a: &mut kept.a,
+            g: &mut kept.g,
+        };
         if p.is_smooth() {
             with_state_dimension!(
                 smooth level, p.q,
-                |Q, N| Backward::<Q, N, true> { p, params, g_out, h, a, g },
-                general::backward(level, p, params, g_out, h, a, g)
+                |Q, N| Backward::<Q, N, true> { p, params, at },
+                general::backward(level, p, params, at)
             );
         } else {
             with_state_dimension!(
                 level,
                 p.q,
-                |Q, N| Backward::<Q, N, false> {
-                    p,
-                    params,
-                    g_out,
-                    h,
-                    a,
-                    g
-                },
-                general::backward(level, p, params, g_out, h, a, g)
+                |Q, N| Backward::<Q, N, false> { p, params, at },
+                general::backward(level, p, params, at)
             );
         }
-        outer::accumulate(level, p, strips, x, g_out, kept, acc);
     }
 
     fn check(&self, params: &[f32], x: &[Lane], out: &[Lane]) {

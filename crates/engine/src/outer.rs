@@ -7,7 +7,7 @@ use loopfit_numerics::lanes::{Kernel, Lane, Level, Simd};
 /// Vectors of a width, one after the other.
 #[derive(Clone, Copy)]
 pub(crate) struct Factor<'a> {
-    lines: &'a [Lane],
+    pub(crate) lines: &'a [Lane],
     width: usize,
 }
 

@@ -94,11 +94,7 @@ impl Predictor {
         let mut kept = Activations::default();
         self.program.forward(&self.params, &x, &mut out, &mut kept);
         let width = self.program.state_len();
-        let states: Vec<&[Lane]> = self
-            .program
-            .states(&kept)
-            .chunks_exact(strips * width)
-            .collect();
+        let states = self.program.states(&kept, strips);
         states[iterations.start..=iterations.end]
             .windows(2)
             .map(|pair| {

@@ -235,12 +235,13 @@ impl Program {
         }
     }
 
-    /// The states `[t][strip][numbers]` of the last [`Program::forward`], from the input
-    /// function's to the last.
-    pub(crate) fn states<'a>(&self, kept: &'a Activations) -> &'a [Lane] {
+    /// The states of the last [`Program::forward`] of `strips` strips, from the input function's to
+    /// the last, each `[strip][numbers]`.
+    pub(crate) fn states<'a>(&self, kept: &'a Activations, strips: usize) -> Vec<&'a [Lane]> {
+        let len = strips * self.state_len();
         match &self.kernels {
-            Kernels::Ffn(_) => kept.ffn.states(),
-            Kernels::Transformer(_) => kept.transformer.states(),
+            Kernels::Ffn(_) => kept.ffn.states(len),
+            Kernels::Transformer(_) => kept.transformer.states(len),
         }
     }
 

@@ -99,9 +99,9 @@ impl Activations {
         (lines + norms.iter().sum::<usize>()) * size_of::<Lane>()
     }
 
-    /// The states, `[t][strip][N q]`.
-    pub(crate) fn states(&self) -> &[Lane] {
-        &self.s
+    /// The states `S_0..S_T`, each `[strip][N q]`.
+    pub(crate) fn states(&self, len: usize) -> Vec<&[Lane]> {
+        self.s.chunks_exact(len).collect()
     }
 
     /// Makes room for `rows` rows in each of `iterations` iterations.

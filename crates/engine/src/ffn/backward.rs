@@ -4,17 +4,25 @@
 use super::forward::keep;
 use super::pack::Packing;
 use loopfit_numerics::lanes::{Kernel, Lane, Simd};
+use std::ops::Range;
 
-/// Gradients of all states and hidden preactivations from those of the outputs.
+/// Gradients of states and hidden preactivations of some of the iterations, counted from the last,
+/// from that of the state after them, which stands in `g`.
 ///
 /// # Formula
-/// With `g_t` the gradient of `z_t`: `g_T = W_out^T g_out`,
+/// With `g_t` the gradient of `z_t`:
 /// `a_t = s'(u_t) W2^T g_{t+1}` and `g_t = g_{t+1} + W1^T a_t`. The ReLU's derivative is
 /// `1{h_t > 0}`; those of smooth units stand in `a` before.
 pub(super) struct Backward<'a, const Q: usize, const N: usize, const SMOOTH: bool> {
     pub(super) p: &'a Packing,
     pub(super) params: &'a [f32],
-    pub(super) g_out: &'a [Lane],
+    pub(super) at: Steps<'a>,
+}
+
+/// Some of the iterations, counted from the last, and what is kept of all of them.
+pub(super) struct Steps<'a> {
+    pub(super) strips: usize,
+    pub(super) steps: Range<usize>,
     pub(super) h: &'a [Lane],
     pub(super) a: &'a mut [Lane],
     pub(super) g: &'a mut [Lane],
@@ -25,47 +33,39 @@ impl<const Q: usize, const N: usize, const SMOOTH: bool> Kernel for Backward<'_,
 
     #[inline(always)]
     fn run<S: Simd>(mut self, s: S) {
-        let strips = self.g_out.len() / self.p.outputs;
+        let strips = self.at.strips;
         let mut strip = 0;
         while strip + N <= strips {
-            self.tile::<S, N>(s, strip, strips);
+            self.tile::<S, N>(s, strip);
             strip += N;
         }
         while strip < strips {
-            self.tile::<S, 1>(s, strip, strips);
+            self.tile::<S, 1>(s, strip);
             strip += 1;
         }
     }
 }
 
 impl<const Q: usize, const N: usize, const SMOOTH: bool> Backward<'_, Q, N, SMOOTH> {
-    /// `M` strips from `strip` on, back through all iterations.
+    /// `M` strips from `strip` on, through all steps.
     #[inline(always)]
-    fn tile<S: Simd, const M: usize>(&mut self, s: S, strip: usize, strips: usize) {
-        let p = self.p;
-        let output = &self.params[p.output()];
-        let g_out = &self.g_out[strip * p.outputs..][..M * p.outputs];
+    fn tile<S: Simd, const M: usize>(&mut self, s: S, strip: usize) {
+        let (p, strips) = (self.p, self.at.strips);
         let mut g = [[s.splat(0.0); Q]; M];
-        for (c, row) in output.chunks_exact(Q + 1).enumerate() {
-            for m in 0..M {
-                let g_out = s.load(&g_out[m * p.outputs + c]);
-                for k in 0..Q {
-                    g[m][k] = s.fma(s.splat(row[k]), g_out, g[m][k]);
-                }
+        let first = &self.at.g[(self.at.steps.start * strips + strip) * Q..][..M * Q];
+        for m in 0..M {
+            for k in 0..Q {
+                g[m][k] = s.load(&first[m * Q + k]);
             }
         }
-        for t in (0..p.iterations).rev() {
-            keep(
-                s,
-                &mut self.g[((t + 1) * strips + strip) * Q..][..M * Q],
-                &g,
-            );
-            let units = &self.params[p.units(p.block_at(t))];
-            let range = (t * strips + strip) * p.r..(t * strips + strip + M) * p.r;
-            let (h, a) = (&self.h[range.clone()], &mut self.a[range]);
+        for step in self.at.steps.clone() {
+            let units = &self.params[p.units(p.block_at(p.step_at(step)))];
+            let first = step * strips + strip;
+            let range = first * p.r..(first + M) * p.r;
+            let (h, a) = (&self.at.h[range.clone()], &mut self.at.a[range]);
             g = block_backward::<S, Q, M, SMOOTH>(s, units, g, h, a);
+            keep(s, &mut self.at.g[(first + strips) * Q..][..M * Q], &g);
         }
-        keep(s, &mut self.g[strip * Q..][..M * Q], &g);
     }
 }
 

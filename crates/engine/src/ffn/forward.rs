@@ -71,8 +71,13 @@ impl<const Q: usize, const N: usize, const KEEP: bool, const SMOOTH: bool>
             if SMOOTH {
                 let (mut range, mut slopes) = (0..M * p.r, 0..0);
                 if KEEP {
-                    keep(s, &mut self.z[(t * strips + strip) * Q..][..M * Q], &z);
-                    range = (t * strips + strip) * p.r..(t * strips + strip + M) * p.r;
+                    keep(
+                        s,
+                        &mut self.z[(p.state_at(t) * strips + strip) * Q..][..M * Q],
+                        &z,
+                    );
+                    let first = p.step_at(t) * strips + strip;
+                    range = first * p.r..(first + M) * p.r;
                     slopes = range.clone();
                 }
                 let activate = Activate {
@@ -82,19 +87,19 @@ impl<const Q: usize, const N: usize, const KEEP: bool, const SMOOTH: bool>
                 };
                 z = block_smooth::<S, Q, M>(s, self.level, units, b2, z, activate);
             } else if KEEP {
-                keep(s, &mut self.z[(t * strips + strip) * Q..][..M * Q], &z);
-                let h = &mut self.h[(t * strips + strip) * p.r..][..M * p.r];
+                keep(
+                    s,
+                    &mut self.z[(p.state_at(t) * strips + strip) * Q..][..M * Q],
+                    &z,
+                );
+                let h = &mut self.h[(p.step_at(t) * strips + strip) * p.r..][..M * p.r];
                 z = block_forward::<S, Q, M, KEEP>(s, units, b2, z, h);
             } else {
                 z = block_forward::<S, Q, M, KEEP>(s, units, b2, z, &mut []);
             }
         }
         if KEEP {
-            keep(
-                s,
-                &mut self.z[(p.iterations * strips + strip) * Q..][..M * Q],
-                &z,
-            );
+            keep(s, &mut self.z[strip * Q..][..M * Q], &z);
         }
         let output = &self.params[p.output()];
         let out = &mut self.out[strip * p.outputs..][..M * p.outputs];

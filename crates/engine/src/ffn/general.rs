@@ -1,8 +1,9 @@
 //! Any state dimension: the state lies in memory. Operations and their order are those of
 //! the register kernels, so the bits agree.
 
+use super::backward::Steps;
 use super::pack::Packing;
-use crate::feedforward::{affine, affine_backward};
+use crate::feedforward::affine;
 use loopfit_numerics::lanes::{Lane, Level};
 
 /// Strips that go through all iterations together.
@@ -38,13 +39,14 @@ pub(super) fn forward(
             let block = p.block_at(t);
             let hidden = p.hidden(level, params, block);
             if let Some(kept) = &mut kept {
-                let range = (t * strips + strip) * r..(t * strips + strip + m) * r;
+                let first = p.step_at(t) * strips + strip;
+                let range = first * r..(first + m) * r;
                 let slopes = match p.is_smooth() {
                     true => &mut kept.slopes[range.clone()],
                     false => &mut [],
                 };
                 hidden.values(z, h, slopes);
-                kept.z[(t * strips + strip) * q..][..m * q].copy_from_slice(z);
+                kept.z[(p.state_at(t) * strips + strip) * q..][..m * q].copy_from_slice(z);
                 kept.h[range].copy_from_slice(h);
             } else {
                 hidden.values(z, h, &mut []);
@@ -53,7 +55,7 @@ pub(super) fn forward(
             z.copy_from_slice(next);
         }
         if let Some(kept) = &mut kept {
-            kept.z[(p.iterations * strips + strip) * q..][..m * q].copy_from_slice(z);
+            kept.z[strip * q..][..m * q].copy_from_slice(z);
         }
         let out = &mut out[strip * p.outputs..][..m * p.outputs];
         affine(level, &params[p.output()], z, q, out, p.outputs);
@@ -61,36 +63,24 @@ pub(super) fn forward(
 }
 
 /// As [`super::backward::Backward`].
-pub(super) fn backward(
-    level: Level,
-    p: &Packing,
-    params: &[f32],
-    g_out: &[Lane],
-    h: &[Lane],
-    a: &mut [Lane],
-    kept_g: &mut [Lane],
-) {
+pub(super) fn backward(level: Level, p: &Packing, params: &[f32], at: Steps<'_>) {
     let (q, r) = (p.q, p.r);
-    let strips = g_out.len() / p.outputs;
-    let mut g = vec![Lane::ZERO; N * q];
-    let mut next = vec![Lane::ZERO; N * q];
-    let mut room = vec![Lane::ZERO; if p.is_smooth() { N * r } else { 0 }];
-    for strip in (0..strips).step_by(N) {
-        let m = N.min(strips - strip);
-        let (g, next) = (&mut g[..m * q], &mut next[..m * q]);
-        let g_out = &g_out[strip * p.outputs..][..m * p.outputs];
-        affine_backward(level, &params[p.output()], g_out, p.outputs, g, q);
-        for t in (0..p.iterations).rev() {
-            kept_g[((t + 1) * strips + strip) * q..][..m * q].copy_from_slice(g);
-            let range = (t * strips + strip) * r..(t * strips + strip + m) * r;
-            let (h, a) = (&h[range.clone()], &mut a[range]);
-            let hidden = p.hidden(level, params, p.block_at(t));
-            match p.is_smooth() {
-                true => hidden.smooth_backward(g, &mut room[..m * r], a, next),
-                false => hidden.backward(g, h, a, next),
-            }
-            g.copy_from_slice(next);
+    let Steps {
+        strips,
+        steps,
+        h,
+        a,
+        g,
+    } = at;
+    let mut room = vec![Lane::ZERO; if p.is_smooth() { strips * r } else { 0 }];
+    for step in steps {
+        let hidden = p.hidden(level, params, p.block_at(p.step_at(step)));
+        let (old, new) = g[step * strips * q..][..2 * strips * q].split_at_mut(strips * q);
+        let range = step * strips * r..(step + 1) * strips * r;
+        let (h, a) = (&h[range.clone()], &mut a[range]);
+        match p.is_smooth() {
+            true => hidden.smooth_backward(old, &mut room, a, new),
+            false => hidden.backward(old, h, a, new),
         }
-        kept_g[strip * q..][..m * q].copy_from_slice(g);
     }
 }

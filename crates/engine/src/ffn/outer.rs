@@ -6,66 +6,50 @@ use crate::outer::{Factor, SumRows, Target, outer_product};
 use loopfit_numerics::lanes::{Lane, Level};
 use std::ops::Range;
 
-/// Adds the gradients of all coefficients to `acc`.
+/// Adds the gradients of a block's coefficients to `acc` that come from some of its iterations,
+/// counted from the last.
 ///
 /// # Formula
-/// `dW1 += a_t z_t^T`, `db1 += a_t`, `dW2 += g_{t+1} h_t^T`, `db2 += g_{t+1}`, and the
-/// two affine maps likewise, over iterations in ascending order.
-pub(super) fn accumulate(
+/// `dW1 += a_t z_t^T`, `db1 += a_t`, `dW2 += g_{t+1} h_t^T`, `db2 += g_{t+1}`, over iterations in
+/// descending order.
+pub(super) fn block(
     level: Level,
     p: &Packing,
     strips: usize,
-    x: &[Lane],
-    g_out: &[Lane],
+    steps: Range<usize>,
     kept: &Activations,
     acc: &mut [Lane],
 ) {
-    let (d, q, r) = (p.d, p.q, p.r);
-    let state = strips * q;
-    let hidden = strips * r;
-    let affine = |acc: &mut [Lane], grad: &[Lane], rows: usize, input: &[Lane], cols: usize| {
-        let (grad, input) = (Factor::new(grad, rows), Factor::new(input, cols));
-        outer_product(level, acc, Target::affine(cols), grad, input);
+    let (q, r) = (p.q, p.r);
+    let of = |lines, width: usize, steps: &Range<usize>| -> Factor {
+        let lines: &[Lane] = lines;
+        Factor::new(
+            &lines[steps.start * strips * width..steps.end * strips * width],
+            width,
+        )
     };
-    affine(&mut acc[p.input()], &kept.g[..state], q, x, d);
-    for block in 0..p.blocks {
-        let t = if p.blocks == 1 {
-            0..p.iterations
-        } else {
-            block..block + 1
-        };
-        let (z, h) = (&kept.z[scale(&t, state)], &kept.h[scale(&t, hidden)]);
-        let a = &kept.a[scale(&t, hidden)];
-        let g = &kept.g[scale(&(t.start + 1..t.end + 1), state)];
-        let units = &mut acc[p.units(block)];
-        outer_product(
-            level,
-            units,
-            Target::incoming(q),
-            Factor::new(a, r),
-            Factor::new(z, q),
-        );
-        outer_product(
-            level,
-            units,
-            Target::outgoing(q),
-            Factor::new(h, r),
-            Factor::new(g, q),
-        );
-        level.run(SumRows {
-            acc: &mut acc[p.b2(block)],
-            rows: g,
-        });
-    }
-    affine(
-        &mut acc[p.output()],
-        g_out,
-        p.outputs,
-        &kept.z[p.iterations * state..],
-        q,
-    );
+    // `z_t` stands one behind `g_{t+1}`: the states after the iterations come first.
+    let before = steps.start + 1..steps.end + 1;
+    let (a, z) = (of(&kept.a, r, &steps), of(&kept.z, q, &before));
+    let (h, g) = (of(&kept.h, r, &steps), of(&kept.g, q, &steps));
+    let block = p.block_at(p.step_at(steps.start));
+    let units = &mut acc[p.units(block)];
+    outer_product(level, units, Target::incoming(q), a, z);
+    outer_product(level, units, Target::outgoing(q), h, g);
+    level.run(SumRows {
+        acc: &mut acc[p.b2(block)],
+        rows: g.lines,
+    });
 }
 
-fn scale(range: &Range<usize>, by: usize) -> Range<usize> {
-    range.start * by..range.end * by
+/// Adds the gradients of an affine map from `input` (`width` numbers) whose outputs (`height`
+/// numbers) have the gradients `grad`.
+pub(super) fn affine(
+    level: Level,
+    acc: &mut [Lane],
+    (grad, height): (&[Lane], usize),
+    (input, width): (&[Lane], usize),
+) {
+    let (grad, input) = (Factor::new(grad, height), Factor::new(input, width));
+    outer_product(level, acc, Target::affine(width), grad, input);
 }

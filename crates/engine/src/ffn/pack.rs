@@ -69,6 +69,17 @@ impl Packing {
         if self.blocks == 1 { 0 } else { t }
     }
 
+    /// Where the hidden layer of iteration `t` is kept: the last iteration comes first, so that what
+    /// the backward pass meets in turn, and the sums over iterations add up, lies in ascending order.
+    pub(crate) fn step_at(&self, t: usize) -> usize {
+        self.iterations - 1 - t
+    }
+
+    /// Where the state `z_t` is kept: `z_T` comes first.
+    pub(crate) fn state_at(&self, t: usize) -> usize {
+        self.iterations - t
+    }
+
     /// Whether hidden units are smooth.
     pub(crate) fn is_smooth(&self) -> bool {
         self.activation != Activation::Relu
