@@ -16,6 +16,9 @@ pub(crate) enum Bench {
         /// Print an array of objects instead of a table
         #[arg(long)]
         json: bool,
+        /// Instruction level instead of all that the machine has: avx512, avx2 or portable
+        #[arg(long, value_name = "NAME")]
+        level: Option<String>,
     },
     /// Our engine beside JAX (and PyTorch), one core each, same gradients
     Peers(peers::Peers),
@@ -26,9 +29,12 @@ pub(crate) enum Bench {
 impl Bench {
     pub(crate) fn run(&self) -> Result<()> {
         match self {
-            Self::Engine { json } => {
+            Self::Engine { json, level } => {
                 let mut bench = command("cargo");
                 bench.args(ENGINE).arg("--").args(json.then_some("--json"));
+                if let Some(level) = level {
+                    bench.args(["--level", level]);
+                }
                 succeed(&mut bench, "the engine's benchmark")
             }
             Self::Peers(peers) => peers.run(),

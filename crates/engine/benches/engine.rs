@@ -1,19 +1,20 @@
 //! Speed of training and prediction on one core, beside the core's measured peak.
 //!
-//! `cargo xtask bench engine [--json]` prints our figures; `--cases DIR` writes the same
+//! `cargo xtask bench engine [--level NAME] [--json]` prints our figures at every instruction level
+//! that the machine has, or at one; `--cases DIR` writes the same
 //! shapes with coefficients, a batch and our gradient, for the peers to check against;
 //! `--smooth` measures smooth units and other forms, which the peers do not have; `--only A` measures
 //! one shape.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use loopfit_data::Samples;
 use loopfit_engine::{
-    Control, Engine, FitSpec, Predictor, RowPredictor, Stage, Start, bytes_in_flight,
-    flops_per_gradient, gradient,
+    Control, Engine, FitSpec, Optimiser, Predictor, RowPredictor, Scoring, Stage, Start,
+    bytes_in_flight, flops_per_gradient, gradient,
 };
 use loopfit_likelihood::{Gaussian, Likelihood, Multiclass};
 use loopfit_model::{Activation, Architecture, Bounds, Form, Network, Parameters, Tying, init};
-use loopfit_numerics::lanes::{Kernel, Level, Simd};
+use loopfit_numerics::lanes::{Across, Kernel, Level};
 use loopfit_numerics::stream::Stream;
 use serde_json::{Map, Value, json};
 use std::hint::black_box;
@@ -98,6 +99,8 @@ const VALIDATION_ROWS: usize = 1024;
 const PREDICTED_ROWS: usize = 100_000;
 const REPETITIONS: usize = 5;
 const SECONDS: f64 = 0.5;
+/// Shapes with more parameters are not fitted by scoring.
+const MOST_SCORED: usize = 1024;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -111,46 +114,43 @@ fn main() {
         }
         return;
     }
-    let peak = fma_peak();
     let shapes = match arguments.iter().any(|a| a == "--smooth") {
         true => smooth_shapes(),
         false => SHAPES.to_vec(),
     };
-    let only = arguments.iter().skip_while(|a| *a != "--only").nth(1);
-    let measured: Vec<Measured> = shapes
-        .iter()
-        .filter(|shape| only.is_none_or(|name| name == shape.name))
-        .map(|shape| Measured::new(&Case::new(shape), peak))
-        .collect();
-    if arguments.iter().any(|a| a == "--json") {
-        println!(
-            "{}",
-            Value::Array(measured.iter().map(Measured::to_json).collect())
-        );
-        return;
+    let value_of = |name: &str| arguments.iter().skip_while(|a| *a != name).nth(1);
+    let (only, level) = (value_of("--only"), value_of("--level"));
+    let mut levels = Level::available();
+    levels.retain(|l| level.is_none_or(|name| name == l.name()));
+    if levels.is_empty() {
+        eprintln!("this machine does not have the instruction level that --level names");
+        std::process::exit(2);
     }
-    println!(
-        "FMA peak of one core at {}: {:.1} GFLOP/s",
-        Level::fastest().name(),
-        peak / 1e9
-    );
-    println!(
-        "shape  unit  form       parameters  updates/s  of peak  two threads   row, us   rows/s     memory"
-    );
-    for m in &measured {
-        println!(
-            "{:<5}  {:<4}  {:<9}  {:>10}  {:>9.0}  {:>6.1}%  {:>10.2}x  {:>8.2}  {:>7.2}M  {:>6.2} MB",
-            m.name,
-            m.activation,
-            m.form,
-            m.parameters,
-            m.updates_per_s,
-            100.0 * m.peak_fraction,
-            m.two_threads,
-            m.predict_row_us,
-            m.predict_rows_per_s / 1e6,
-            m.memory_bytes as f64 / 1e6
-        );
+    let json = arguments.iter().any(|a| a == "--json");
+    let mut objects = Vec::new();
+    for level in levels {
+        let peak = fma_peak(level);
+        if !json {
+            println!(
+                "FMA peak of one core at {}: {:.1} GFLOP/s",
+                level.name(),
+                peak / 1e9
+            );
+            println!(
+                "shape  unit  form       parameters  updates/s  of peak  scoring/Adam  two threads   row, us   rows/s     memory"
+            );
+        }
+        let wanted = |shape: &&Shape| only.is_none_or(|name| name == shape.name);
+        for shape in shapes.iter().filter(wanted) {
+            let measured = Measured::new(&Case::new(shape), level, peak);
+            match json {
+                true => objects.push(measured.to_json()),
+                false => println!("{measured}"),
+            }
+        }
+    }
+    if json {
+        println!("{}", Value::Array(objects));
     }
 }
 
@@ -265,11 +265,14 @@ impl Case {
 
 struct Measured {
     name: &'static str,
+    level: Level,
     activation: Activation,
     form: Form,
     parameters: usize,
     updates_per_s: f64,
     peak_fraction: f64,
+    /// Time of an update by Fisher scoring over that of one by Adam.
+    scoring_cost: Option<f64>,
     /// Speed-up of two threads over one.
     two_threads: f64,
     predict_row_us: f64,
@@ -278,7 +281,7 @@ struct Measured {
 }
 
 impl Measured {
-    fn new(case: &Case, peak: f64) -> Self {
+    fn new(case: &Case, level: Level, peak: f64) -> Self {
         let FitSpec {
             network,
             likelihood,
@@ -287,7 +290,8 @@ impl Measured {
         } = &case.spec;
         let batch = case.batch.n();
         let flops = flops_per_gradient(network, batch);
-        let engines = [1, 2].map(|threads| Engine::new(threads).expect("threads can start"));
+        let engines =
+            [1, 2].map(|threads| Engine::at_level(threads, level).expect("threads can start"));
         let mut spec = case.spec.clone();
         spec.stages[0].updates = ((SECONDS * 0.5 * peak / flops) as usize).clamp(200, 200_000);
         let updates = spec.stages[0].updates as f64;
@@ -302,11 +306,18 @@ impl Measured {
         };
         let one = run(&engines[0], &[spec.clone()]);
         let two = run(&engines[1], &[spec.clone(), spec.clone()]);
+        let scoring_cost = (network.count() <= MOST_SCORED).then(|| {
+            let mut scoring = spec.clone();
+            scoring.stages[0].optimiser = Optimiser::Scoring(Scoring::default());
+            scoring.stages[0].updates = (spec.stages[0].updates / 4).max(200);
+            let seconds = run(&engines[0], &[scoring.clone()]);
+            seconds / scoring.stages[0].updates as f64 / (one / updates)
+        });
 
         let rows: Vec<f32> = (0..PREDICTED_ROWS * network.d())
             .map(|i| Stream::new(2).uniform(i as u64) as f32)
             .collect();
-        let predictor = Predictor::new(&case.start, *bounds);
+        let predictor = Predictor::at_level(&case.start, *bounds, level);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(1)
             .build()
@@ -314,7 +325,7 @@ impl Measured {
         let batch_seconds =
             pool.install(|| fastest(|| drop(black_box(predictor.predict(black_box(&rows))))));
 
-        let mut row_predictor = RowPredictor::new(&case.start, *bounds);
+        let mut row_predictor = RowPredictor::at_level(&case.start, *bounds, level);
         let mut out = vec![0.0; network.outputs()];
         let calls = 20_000;
         let row_seconds = fastest(|| {
@@ -324,6 +335,8 @@ impl Measured {
         });
         Self {
             name: case.name,
+            level,
+            scoring_cost,
             activation: network.activation(),
             form: network.form(),
             parameters: network.count(),
@@ -338,11 +351,33 @@ impl Measured {
 
     fn to_json(&self) -> Value {
         json!({
-            "shape": self.name, "parameters": self.parameters, "updates_per_s": self.updates_per_s,
-            "peak_fraction": self.peak_fraction, "two_threads": self.two_threads,
+            "shape": self.name, "level": self.level.name(), "parameters": self.parameters, "updates_per_s": self.updates_per_s,
+            "peak_fraction": self.peak_fraction, "scoring_cost": self.scoring_cost, "two_threads": self.two_threads,
             "predict_row_us": self.predict_row_us, "predict_rows_per_s": self.predict_rows_per_s,
             "memory_bytes": self.memory_bytes,
         })
+    }
+}
+
+impl std::fmt::Display for Measured {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let scoring = self
+            .scoring_cost
+            .map_or("-".to_owned(), |c| format!("{c:.2}x"));
+        write!(
+            f,
+            "{:<5}  {:<4}  {:<9}  {:>10}  {:>9.0}  {:>6.1}%  {scoring:>12}  {:>10.2}x  {:>8.2}  {:>7.2}M  {:>6.2} MB",
+            self.name,
+            self.activation,
+            self.form,
+            self.parameters,
+            self.updates_per_s,
+            100.0 * self.peak_fraction,
+            self.two_threads,
+            self.predict_row_us,
+            self.predict_rows_per_s / 1e6,
+            self.memory_bytes as f64 / 1e6
+        )
     }
 }
 
@@ -357,8 +392,8 @@ fn fastest(mut work: impl FnMut()) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// Multiply-adds of one core at the fastest level, in floating-point operations per second.
-fn fma_peak() -> f64 {
+/// Multiply-adds of one core at a level, in floating-point operations per second.
+fn fma_peak(level: Level) -> f64 {
     // Few enough for the sixteen registers of AVX2, two to a line of lanes.
     const CHAINS: usize = 6;
     const STEPS: usize = 8_000_000;
@@ -366,7 +401,7 @@ fn fma_peak() -> f64 {
     impl Kernel for Chains {
         type Output = f32;
         #[inline(always)]
-        fn run<S: Simd>(self, s: S) -> f32 {
+        fn run<S: Across>(self, s: S) -> f32 {
             let mut v = [s.splat(0.0); CHAINS];
             for (i, v) in v.iter_mut().enumerate() {
                 *v = s.splat(black_box(i as f32));
@@ -381,7 +416,7 @@ fn fma_peak() -> f64 {
         }
     }
     let seconds = fastest(|| {
-        black_box(Level::fastest().run(Chains));
+        black_box(level.run(Chains));
     });
     (CHAINS * STEPS * 2 * 16) as f64 / seconds
 }

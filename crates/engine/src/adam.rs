@@ -2,7 +2,7 @@
 //! cosine learning rate, coefficients clamped to their box.
 
 use crate::spec::{self, Stage, WeightDecay};
-use loopfit_numerics::lanes::{Kernel, Lane, Level, Simd};
+use loopfit_numerics::lanes::{Across, Kernel, Lane, Level, Simd};
 
 const BETA1: f64 = 0.9;
 const BETA2: f64 = 0.999;
@@ -101,7 +101,7 @@ impl Kernel for SquaredNorm<'_> {
     type Output = f32;
 
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) -> f32 {
+    fn run<S: Across>(self, s: S) -> f32 {
         let mut sum = s.splat(0.0);
         for line in self.0 {
             let g = s.load(line);

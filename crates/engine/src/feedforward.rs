@@ -14,7 +14,7 @@ pub(crate) fn affine(
     to: &mut [Lane],
     height: usize,
 ) {
-    level.run(Products {
+    level.lanewise(Products {
         matrix: Matrix::affine(rows, width),
         start: Start::Bias(Bias::affine(rows, width)),
         finish: Finish::Sum,
@@ -34,7 +34,7 @@ pub(crate) fn affine_backward(
     g_from: &mut [Lane],
     width: usize,
 ) {
-    level.run(Products {
+    level.lanewise(Products {
         matrix: Matrix::affine(rows, width).transposed(),
         start: Start::Constant(0.0),
         finish: Finish::Sum,
@@ -60,7 +60,7 @@ impl Hidden<'_> {
     /// places to `slopes`, unless that is empty.
     pub(crate) fn values(self, z: &[Lane], h: &mut [Lane], slopes: &mut [Lane]) {
         let relu = self.activation == Activation::Relu;
-        self.level.run(Products {
+        self.level.lanewise(Products {
             matrix: Matrix::incoming(self.units, self.q),
             start: Start::Bias(Bias::incoming(self.units, self.q)),
             finish: if relu { Finish::Relu } else { Finish::Sum },
@@ -70,7 +70,7 @@ impl Hidden<'_> {
             height: self.r,
         });
         if !relu {
-            self.level.run(Activate {
+            self.level.lanewise(Activate {
                 activation: self.activation,
                 values: h,
                 slopes,
@@ -80,7 +80,7 @@ impl Hidden<'_> {
 
     /// `next = z + W2 h + b2`.
     pub(crate) fn residual(self, z: &[Lane], h: &[Lane], b2: &[f32], next: &mut [Lane]) {
-        self.level.run(Products {
+        self.level.lanewise(Products {
             matrix: Matrix::outgoing(self.units, self.q),
             start: Start::RowsAndBias(z, Bias::new(b2)),
             finish: Finish::Sum,
@@ -113,7 +113,7 @@ impl Hidden<'_> {
     }
 
     fn outgoing_backward(self, g: &[Lane], finish: Finish<'_>, to: &mut [Lane]) {
-        self.level.run(Products {
+        self.level.lanewise(Products {
             matrix: Matrix::outgoing(self.units, self.q).transposed(),
             // The first term is left as it is, like a plain product.
             start: Start::Constant(-0.0),
@@ -126,7 +126,7 @@ impl Hidden<'_> {
     }
 
     fn incoming_backward(self, g: &[Lane], a: &[Lane], g_z: &mut [Lane]) {
-        self.level.run(Products {
+        self.level.lanewise(Products {
             matrix: Matrix::incoming(self.units, self.q).transposed(),
             start: Start::Rows(g),
             finish: Finish::Sum,

@@ -27,8 +27,9 @@ pub(crate) use row::RowPredictor;
 use crate::feedforward::affine_backward;
 use backward::{Backward, Steps};
 use forward::Forward;
-use loopfit_numerics::lanes::{Lane, Level};
+use loopfit_numerics::lanes::{Lane, Level, Simd};
 use pack::Packing;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Largest state dimension whose state is kept in registers.
@@ -39,24 +40,77 @@ const MAX_REGISTER_STATE: usize = 16;
 /// weight gradients find them there (shape E of the benchmark loses 20% without).
 const CACHE_BYTES: usize = 640 * 1024;
 
-/// Runs the kernel `$body` with constants `$Q` (state dimension) and `$N` (strips per register
-/// tile: old and new state take `2 Q N` of 32 registers, at most 24 while `N > 1`), or
-/// `$general`. For smooth units up to `Q = 8`: beyond, more kernels would gain little.
+/// Most strips of a register tile.
+const MOST_STRIPS: usize = 4;
+
+/// Runs the kernel `$body` with the constant `$Q` (state dimension), or `$general`. For smooth units up to
+/// `Q = 8`: beyond, more kernels would gain little.
 macro_rules! with_state_dimension {
-    ($level:expr, $q:expr, |$Q:ident, $N:ident| $body:expr, $general:expr) => {
-        with_state_dimension!(@ $level, $q, $Q, $N, $body, $general,
-            1 4, 2 4, 3 4, 4 2, 5 2, 6 2, 7 1, 8 1, 9 1, 10 1, 11 1, 12 1, 13 1, 14 1, 15 1, 16 1)
+    ($level:expr, $q:expr, |$Q:ident| $body:expr, $general:expr) => {
+        with_state_dimension!(@ $level, $q, $Q, $body, $general, 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
     };
-    (smooth $level:expr, $q:expr, |$Q:ident, $N:ident| $body:expr, $general:expr) => {
-        with_state_dimension!(@ $level, $q, $Q, $N, $body, $general, 1 4, 2 4, 3 4, 4 2, 5 2, 6 2, 7 1, 8 1)
+    (smooth $level:expr, $q:expr, |$Q:ident| $body:expr, $general:expr) => {
+        with_state_dimension!(@ $level, $q, $Q, $body, $general, 1 2 3 4 5 6 7 8)
     };
-    (@ $level:expr, $q:expr, $Q:ident, $N:ident, $body:expr, $general:expr, $($value:literal $tile:literal),*) => {
+    (@ $level:expr, $q:expr, $Q:ident, $body:expr, $general:expr, $($value:literal)*) => {
         match ($level.registers(), $q) {
-            $((Some(level), $value) => { const $Q: usize = $value; const $N: usize = $tile; level.run($body) })*
+            $((Some(level), $value) => { const $Q: usize = $value; level.lanewise($body) })*
             _ => $general,
         }
     };
 }
+
+/// How strips of a state of `Q` numbers go through the registers.
+struct Strips<S, const Q: usize>(PhantomData<S>);
+
+impl<S: Simd, const Q: usize> Strips<S, Q> {
+    /// Strips of a register tile: old and new state take `2 Q` registers each, with weights and
+    /// hidden values beside them.
+    const AT_ONCE: usize = match (S::REGISTERS >= 32, Q) {
+        (true, 1..=3) => 4,
+        (true, 4..=6) => 2,
+        (false, 1) => 4,
+        (false, 2) => 3,
+        (false, 3) => 2,
+        _ => 1,
+    };
+
+    /// Tiles of `n` strips: as many as fill the registers, then single ones.
+    #[inline(always)]
+    fn tiles(n: usize) -> usize {
+        n / Self::AT_ONCE + n % Self::AT_ONCE
+    }
+
+    /// The first strip of a tile and how many it has.
+    #[inline(always)]
+    fn tile(n: usize, tile: usize) -> (usize, usize) {
+        let full = n / Self::AT_ONCE;
+        match tile < full {
+            true => (tile * Self::AT_ONCE, Self::AT_ONCE),
+            false => (full * Self::AT_ONCE + tile - full, 1),
+        }
+    }
+}
+
+/// `$kernel.tile::<S, M>($s, strip)` of a tile of strips. Constant conditions: sizes that the level does not
+/// have are not compiled.
+macro_rules! run_strips {
+    ($kernel:expr, $s:expr, $S:ident, $Q:ident, $strips:expr, $tile:expr) => {
+        match Strips::<$S, $Q>::tile($strips, $tile) {
+            (strip, 1) => $kernel.tile::<$S, 1>($s, strip),
+            (strip, _) => {
+                if Strips::<$S, $Q>::AT_ONCE == 2 {
+                    $kernel.tile::<$S, 2>($s, strip)
+                } else if Strips::<$S, $Q>::AT_ONCE == 3 {
+                    $kernel.tile::<$S, 3>($s, strip)
+                } else if Strips::<$S, $Q>::AT_ONCE == 4 {
+                    $kernel.tile::<$S, 4>($s, strip)
+                }
+            }
+        }
+    };
+}
+use run_strips;
 
 /// What the forward pass leaves for the backward pass, for one group of strips.
 #[derive(Debug, Default)]
@@ -117,8 +171,8 @@ impl Ffn {
         if p.is_smooth() {
             with_state_dimension!(
                 smooth level, p.q,
-                |Q, N| Forward::<Q, N, false, true> {
-                    level, p, params, x, out, z, h: &mut vec![Lane::ZERO; N * p.r], slopes
+                |Q| Forward::<Q, false, true> {
+                    p, params, x, out, z, h: &mut vec![Lane::ZERO; MOST_STRIPS * p.r], slopes
                 },
                 general::forward(level, p, params, x, out, None)
             );
@@ -127,8 +181,7 @@ impl Ffn {
             with_state_dimension!(
                 level,
                 p.q,
-                |Q, N| Forward::<Q, N, false, false> {
-                    level,
+                |Q| Forward::<Q, false, false> {
                     p,
                     params,
                     x,
@@ -161,8 +214,8 @@ impl Ffn {
             let slopes = &mut kept.a[..];
             with_state_dimension!(
                 smooth level, p.q,
-                |Q, N| Forward::<Q, N, true, true> {
-                    level, p, params, x, out, z, h, slopes
+                |Q| Forward::<Q, true, true> {
+                    p, params, x, out, z, h, slopes
                 },
                 general::forward(level, p, params, x, out, Some(general::Kept { z, h, slopes }))
             );
@@ -171,8 +224,7 @@ impl Ffn {
             with_state_dimension!(
                 level,
                 p.q,
-                |Q, N| Forward::<Q, N, true, false> {
-                    level,
+                |Q| Forward::<Q, true, false> {
                     p,
                     params,
                     x,
@@ -243,14 +295,14 @@ impl Ffn {
         if p.is_smooth() {
             with_state_dimension!(
                 smooth level, p.q,
-                |Q, N| Backward::<Q, N, true> { p, params, at },
+                |Q| Backward::<Q, true> { p, params, at },
                 general::backward(level, p, params, at)
             );
         } else {
             with_state_dimension!(
                 level,
                 p.q,
-                |Q, N| Backward::<Q, N, false> { p, params, at },
+                |Q| Backward::<Q, false> { p, params, at },
                 general::backward(level, p, params, at)
             );
         }

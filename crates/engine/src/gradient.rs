@@ -6,7 +6,7 @@ use crate::program::{Activations, Program};
 use loopfit_data::Samples;
 use loopfit_likelihood::{Energy, Likelihood};
 use loopfit_model::{Bounds, Network, Parameters};
-use loopfit_numerics::lanes::{Kernel, LANES, Lane, Level, Simd};
+use loopfit_numerics::lanes::{Across, Kernel, LANES, Lane, Level};
 
 /// Computes gradients for one network and likelihood, batch after batch, in memory
 /// allocated once.
@@ -191,7 +191,7 @@ impl Kernel for SumLanes<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
+    fn run<S: Across>(self, s: S) {
         for (lines, total) in self.acc.chunks_exact(LANES).zip(self.total) {
             let mut v = [s.splat(0.0); LANES];
             for (v, line) in v.iter_mut().zip(lines) {

@@ -11,7 +11,7 @@ use crate::predict::clipped_rows;
 use crate::program::{Activations, Program};
 use loopfit_likelihood::{Energy, Likelihood};
 use loopfit_model::Bounds;
-use loopfit_numerics::lanes::{Kernel, LANES, Lane, Level, Simd};
+use loopfit_numerics::lanes::{Across, Kernel, LANES, Lane, Level};
 use loopfit_numerics::stream::Stream;
 
 /// Rows and columns of a register tile of the products.
@@ -222,7 +222,7 @@ impl Kernel for Products<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
+    fn run<S: Across>(self, s: S) {
         let lines = self.lines;
         let mut tile = Lane::ZERO;
         for i in (0..lines).step_by(TILE) {

@@ -1,7 +1,7 @@
 //! From outputs to their gradient: clipping, likelihood, sample weights.
 
 use loopfit_likelihood::{Energy, Likelihood, ScalarLikelihood, WithScalar};
-use loopfit_numerics::lanes::{Kernel, Lane, Simd};
+use loopfit_numerics::lanes::{Across, Kernel, Lane, Simd};
 
 /// Derivative of the weighted negative log-likelihood in the outputs of separate
 /// observations, zero where the output function clips.
@@ -95,7 +95,7 @@ impl Kernel for EnergyDerivative<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
+    fn run<S: Across>(self, s: S) {
         let (data, nodes) = self.out.split_at(self.weight.len());
         let (g_data, g_nodes) = self.g_out.split_at_mut(self.weight.len());
         let minus = s.splat(-1.0);

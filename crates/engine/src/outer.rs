@@ -2,7 +2,7 @@
 //! every affine map is. Loops have constant bounds and plain indices, as in the kernels.
 #![allow(clippy::needless_range_loop)]
 
-use loopfit_numerics::lanes::{Kernel, Lane, Level, Simd};
+use loopfit_numerics::lanes::{Kernel, Lane, Lanewise, Level, Simd};
 
 /// Vectors of a width, one after the other.
 #[derive(Clone, Copy)]
@@ -68,10 +68,19 @@ fn even_parts(n: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// Largest register tile: 6 columns, and so many rows that sums, biases and factors
-/// together stay within 32 registers.
-const MAX_COLUMNS: usize = 6;
-const fn max_rows(columns: usize, bias: bool) -> usize {
+/// Most columns and most rows of a tile whose sums, biases and factors stay within `registers`.
+const fn most_columns(registers: usize) -> usize {
+    if registers < 32 { 3 } else { 6 }
+}
+const fn most_rows(registers: usize, columns: usize, bias: bool) -> usize {
+    if registers < 32 {
+        return match (columns, bias) {
+            (1, false) => 12,
+            (1, true) | (2, false) => 6,
+            (2, true) | (3, false) => 4,
+            _ => 3,
+        };
+    }
     match (columns, bias) {
         (1, _) => 12,
         (2, false) => 12,
@@ -96,9 +105,9 @@ pub(crate) fn outer_product(
             match ($rows_now, $columns_now, $bias) {
                 $($(
                     ($rows, $columns, true) =>
-                        $level.run(Tile::<$rows, $columns, true> { acc, out, left, right, at: $at }),
+                        $level.lanewise(Tile::<$rows, $columns, true> { acc, out, left, right, at: $at }),
                     ($rows, $columns, false) =>
-                        $level.run(Tile::<$rows, $columns, false> { acc, out, left, right, at: $at }),
+                        $level.lanewise(Tile::<$rows, $columns, false> { acc, out, left, right, at: $at }),
                 )*)*
                 _ => unreachable!("tile sizes come from even_parts"),
             }
@@ -112,9 +121,10 @@ pub(crate) fn outer_product(
         }
         return;
     };
-    for (k, columns) in even_parts(right.width, MAX_COLUMNS) {
+    let count = registers.count();
+    for (k, columns) in even_parts(right.width, most_columns(count)) {
         let bias = k == 0 && out.has_bias;
-        for (j, rows) in even_parts(left.width, max_rows(columns, bias)) {
+        for (j, rows) in even_parts(left.width, most_rows(count, columns, bias)) {
             run_tile!(registers, (j, k), bias, rows, columns,
                 1 x [1 2 3 4 5 6] 2 x [1 2 3 4 5 6] 3 x [1 2 3 4 5 6] 4 x [1 2 3 4 5 6]
                 5 x [1 2 3 4 5] 6 x [1 2 3 4] 7 x [1 2 3] 8 x [1 2 3]
@@ -132,13 +142,11 @@ struct Tile<'a, const J: usize, const K: usize, const BIAS: bool> {
     at: (usize, usize),
 }
 
-impl<const J: usize, const K: usize, const BIAS: bool> Kernel for Tile<'_, J, K, BIAS> {
-    type Output = ();
-
+impl<const J: usize, const K: usize, const BIAS: bool> Lanewise for Tile<'_, J, K, BIAS> {
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        let Self {
-            acc,
+    fn run<S: Simd>(&mut self, s: S, _: usize) {
+        let &mut Self {
+            ref mut acc,
             out,
             left,
             right,

@@ -32,7 +32,12 @@ pub struct Predictor {
 impl Predictor {
     /// Prepares a model at the machine's fastest level.
     pub fn new(parameters: &Parameters, bounds: Bounds) -> Self {
-        let program = Program::new(parameters.network(), Level::fastest());
+        Self::at_level(parameters, bounds, Level::fastest())
+    }
+
+    /// As [`Predictor::new`] at a given level, for tests and benchmarks.
+    pub fn at_level(parameters: &Parameters, bounds: Bounds, level: Level) -> Self {
+        let program = Program::new(parameters.network(), level);
         let packed = program.pack(parameters);
         Self {
             params: program.full(&packed, &mut Vec::new()).to_vec(),

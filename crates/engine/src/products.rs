@@ -5,17 +5,22 @@
 //! tile, so that the bits do not depend on how many rows there are.
 #![allow(clippy::needless_range_loop)]
 
-use loopfit_numerics::lanes::{Kernel, Lane, Simd};
+use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
 
 /// Most rows and most columns of a register tile.
 pub(crate) const TILE: usize = 4;
 
-/// The first of the fewest parts of at most [`TILE`] whose sizes differ by at most one: a tile of
+/// Most rows of a tile: with [`TILE`] columns, sums and factors stay within the registers.
+pub(crate) const fn most_rows<S: Simd>() -> usize {
+    if S::REGISTERS < 32 { 3 } else { TILE }
+}
+
+/// The first of the fewest parts of at most `most` whose sizes differ by at most one: a tile of
 /// a single row or column would wait for its own sums.
 #[inline(always)]
-pub(crate) fn first_part<S: Simd>(rest: usize) -> usize {
+pub(crate) fn first_part<S: Simd>(rest: usize, most: usize) -> usize {
     match S::TILES {
-        true => rest.div_ceil(rest.div_ceil(TILE)),
+        true => rest.div_ceil(rest.div_ceil(most)),
         false => 1,
     }
 }
@@ -149,16 +154,23 @@ pub(crate) struct Products<'a> {
     pub(crate) height: usize,
 }
 
-impl Kernel for Products<'_> {
-    type Output = ();
+/// Rows of a piece.
+const PIECE: usize = 12;
+
+impl Lanewise for Products<'_> {
+    #[inline(always)]
+    fn pieces<S: Simd>(&self) -> usize {
+        (self.to.len() / self.height).div_ceil(PIECE)
+    }
 
     #[inline(always)]
-    fn run<S: Simd>(mut self, s: S) {
+    fn run<S: Simd>(&mut self, s: S, piece: usize) {
         let rows = self.to.len() / self.height;
         self.check(rows);
-        let mut row = 0;
-        while row < rows {
-            let now = first_part::<S>(rows - row);
+        let mut row = piece * PIECE;
+        let end = rows.min(row + PIECE);
+        while row < end {
+            let now = first_part::<S>(end - row, most_rows::<S>());
             match now {
                 1 => self.rows::<S, 1>(s, row),
                 2 => self.rows::<S, 2>(s, row),
@@ -198,7 +210,7 @@ impl Products<'_> {
     fn rows<S: Simd, const R: usize>(&mut self, s: S, row: usize) {
         let mut i = 0;
         while i < self.height {
-            let now = first_part::<S>(self.height - i);
+            let now = first_part::<S>(self.height - i, TILE);
             match now {
                 1 => self.tile::<S, R, 1>(s, row, i),
                 2 => self.tile::<S, R, 2>(s, row, i),

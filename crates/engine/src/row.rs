@@ -28,7 +28,12 @@ enum Kernels {
 impl RowPredictor {
     /// Prepares a model for single rows at the machine's fastest level.
     pub fn new(parameters: &Parameters, bounds: Bounds) -> Self {
-        let (network, level) = (parameters.network(), Level::fastest());
+        Self::at_level(parameters, bounds, Level::fastest())
+    }
+
+    /// As [`RowPredictor::new`] at a given level, for tests and benchmarks.
+    pub fn at_level(parameters: &Parameters, bounds: Bounds, level: Level) -> Self {
+        let network = parameters.network();
         let program = Program::new(network, level);
         let packed = program.pack(parameters);
         let packed = program.full(&packed, &mut Vec::new()).to_vec();

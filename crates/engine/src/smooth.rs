@@ -5,7 +5,7 @@
 //! stand, which the backward pass multiplies it by.
 
 use loopfit_model::Activation;
-use loopfit_numerics::lanes::{Kernel, Lane, Simd};
+use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
 
 /// Turns preactivations into values, in place, and writes the derivatives to `slopes`, unless
 /// that is empty.
@@ -15,21 +15,20 @@ pub(crate) struct Activate<'a> {
     pub(crate) slopes: &'a mut [Lane],
 }
 
-impl Kernel for Activate<'_> {
-    type Output = ();
-
+impl Lanewise for Activate<'_> {
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
+    fn run<S: Simd>(&mut self, s: S, _: usize) {
         let Self {
             activation,
             values,
             slopes,
         } = self;
+        let activation = *activation;
         if slopes.is_empty() {
             return run_activation(s, activation, values);
         }
         assert_eq!(values.len(), slopes.len(), "a slope for each value");
-        let lines = values.iter_mut().zip(slopes);
+        let lines = values.iter_mut().zip(slopes.iter_mut());
         match activation {
             Activation::Relu => unreachable!("the kernels do it themselves"),
             Activation::Tanh => {

@@ -6,7 +6,7 @@
 
 use crate::distance::{self, log_masses};
 use crate::{Error, Gamma};
-use loopfit_numerics::lanes::{LANES, Lane, Simd};
+use loopfit_numerics::lanes::{Across, LANES, Lane};
 use loopfit_numerics::libm::{exp, log};
 use loopfit_numerics::quadrature::{low_discrepancy, midpoint_grid};
 use loopfit_numerics::special::log_sum_exp;
@@ -183,7 +183,7 @@ impl Energy {
     /// [`Energy::node_derivative`] in 32 bits, sixteen nodes to a lane line, nodes in order.
     /// What the last line holds beyond the last node is not read and gets weight zero.
     #[inline(always)]
-    pub fn node_derivative_lanes<S: Simd>(self, s: S, nodes: &[Lane], out: &mut [Lane]) {
+    pub fn node_derivative_lanes<S: Across>(self, s: S, nodes: &[Lane], out: &mut [Lane]) {
         debug_assert_eq!(nodes.len(), self.node_count().div_ceil(LANES));
         let last = nodes.len() - 1;
         let in_last = s.splat((self.node_count() - last * LANES) as f32 - 0.5);

@@ -4,6 +4,9 @@
 //! AVX-512, AVX2 + FMA or plain Rust. All three give the same bits: the operations
 //! are IEEE, multiply-adds are fused everywhere, sums across lanes have one tree, and
 //! `max`, `min` and comparisons treat NaN and signed zero alike.
+//!
+//! Code that never looks across lanes is a [`Lanewise`] kernel. Where a register is shorter than a
+//! line it runs once for each register of the line, so that its tiles may count on all registers.
 
 mod portable;
 #[cfg(target_arch = "x86_64")]
@@ -54,14 +57,21 @@ impl Lane {
 
 const _: () = assert!(size_of::<Lane>() == LANES * size_of::<f32>());
 
-/// Arithmetic on sixteen lanes. A value of an implementing type is a proof that the
-/// machine has the instructions, so the methods are safe.
+/// Arithmetic lane by lane, on all lanes of a line or on those of one register of it. A value of an
+/// implementing type is a proof that the machine has the instructions, so the methods are safe.
 pub trait Simd: Copy + Send + Sync + 'static {
-    /// Sixteen numbers in registers.
+    /// Numbers in registers.
     type V: Copy;
+
+    /// How many `V` the registers hold.
+    const REGISTERS: usize;
 
     /// Whether tiles of many sizes, which fill the registers, are worth their code; see [`Level::registers`].
     const TILES: bool = true;
+
+    /// Runs a kernel on the same lanes, as a function of its own: not one copy in each kernel
+    /// that has use for it.
+    fn apart<K: Lanewise>(self, kernel: K);
 
     /// `x` in every lane.
     fn splat(self, x: f32) -> Self::V;
@@ -92,19 +102,6 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn scale_by_power_of_two(self, v: Self::V, t: Self::V) -> Self::V;
     /// `-v` where the integer in the low bits of `t = n + 1.5 * 2^23` is odd, else `v`.
     fn negate_if_odd(self, v: Self::V, t: Self::V) -> Self::V;
-    /// Sum across lanes: `i` with `i + 8`, then `+ 4`, `+ 2`, `+ 1`.
-    fn sum(self, v: Self::V) -> f32;
-
-    /// Lane `i` of the result is [`Simd::sum`] of `v[i]`, with the same bits.
-    #[inline(always)]
-    fn sums(self, v: [Self::V; LANES]) -> Self::V {
-        let mut sums = Lane::ZERO;
-        for (sum, v) in sums.0.iter_mut().zip(v) {
-            *sum = self.sum(v);
-        }
-        self.load(&sums)
-    }
-
     /// `e^x` within two units in the last place, for any `x`: arguments are held to
     /// `[-87, 88]`, where the result is a normal number. NaN gives NaN.
     ///
@@ -253,17 +250,56 @@ pub trait Simd: Copy + Send + Sync + 'static {
     }
 }
 
+/// Arithmetic on all lanes of a line, sums across them too.
+pub trait Across: Simd {
+    /// Sum across lanes: `i` with `i + 8`, then `+ 4`, `+ 2`, `+ 1`.
+    fn sum(self, v: Self::V) -> f32;
+
+    /// Lane `i` of the result is [`Across::sum`] of `v[i]`, with the same bits.
+    #[inline(always)]
+    fn sums(self, v: [Self::V; LANES]) -> Self::V {
+        let mut sums = Lane::ZERO;
+        for (sum, v) in sums.0.iter_mut().zip(v) {
+            *sum = self.sum(v);
+        }
+        self.load(&sums)
+    }
+}
+
 /// `1.5 * 2^23`: adding it rounds to an integer, which stands in the low bits of the sum.
 const MAGIC: f32 = 12_582_912.0;
 
-/// A computation that runs on any [`Simd`]. `run` must be `#[inline(always)]`, and so
+/// A computation that runs on any machine. `run` must be `#[inline(always)]`, and so
 /// must everything it calls with `S`, or the instructions are not available to it. A closure
 /// is a function of its own that the compiler may or may not inline: hot loops do without.
 pub trait Kernel {
     /// What it computes.
     type Output;
     /// Computes it.
-    fn run<S: Simd>(self, s: S) -> Self::Output;
+    fn run<S: Across>(self, s: S) -> Self::Output;
+}
+
+/// A computation without sums across lanes, in pieces that follow one another; the rules are those
+/// of a [`Kernel`]. Where a line has several registers, a piece runs once for each of them before
+/// the next begins: what it reads and writes should fit the first-level cache.
+pub trait Lanewise {
+    /// How many pieces there are.
+    #[inline(always)]
+    fn pieces<S: Simd>(&self) -> usize {
+        1
+    }
+    /// Computes a piece, on the lanes of `s`.
+    fn run<S: Simd>(&mut self, s: S, piece: usize);
+}
+
+/// All pieces of a kernel, each on all of some lanes.
+#[inline(always)]
+fn run_pieces<K: Lanewise, S: Simd, const N: usize>(kernel: &mut K, lanes: [S; N]) {
+    for piece in 0..kernel.pieces::<S>() {
+        for s in lanes {
+            kernel.run(s, piece);
+        }
+    }
 }
 
 /// An instruction set that this machine has.
@@ -322,6 +358,15 @@ impl Level {
         }
     }
 
+    /// Runs a lanewise kernel at this level.
+    #[inline]
+    pub fn lanewise<K: Lanewise>(self, mut kernel: K) {
+        match self.registers() {
+            Some(registers) => registers.lanewise(kernel),
+            None => run_pieces(&mut kernel, [Portable]),
+        }
+    }
+
     /// This level for kernels that come in many sizes, so that a tile fills the registers. Nothing for plain Rust on x86-64: those
     /// kernels would be megabytes that old processors alone run.
     #[inline]
@@ -339,6 +384,18 @@ impl Level {
 pub struct Registers(Set);
 
 impl Registers {
+    /// How many registers hold the lanes that a [`Lanewise`] kernel runs on at a time.
+    #[inline]
+    pub fn count(self) -> usize {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => Avx512::REGISTERS,
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => x86::Avx2Half::REGISTERS,
+            Set::Portable => Portable::REGISTERS,
+        }
+    }
+
     /// Runs a kernel at this level.
     #[inline]
     pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
@@ -351,6 +408,21 @@ impl Registers {
             Set::Portable => unreachable!("`Level::registers` does not give it"),
             #[cfg(not(target_arch = "x86_64"))]
             Set::Portable => kernel.run(Portable),
+        }
+    }
+
+    /// Runs a lanewise kernel at this level.
+    #[inline]
+    pub fn lanewise<K: Lanewise>(self, mut kernel: K) {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => x86::lanewise_avx512(Avx512::of_level(), &mut kernel),
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => x86::lanewise_avx2(Avx2::of_level(), &mut kernel),
+            #[cfg(target_arch = "x86_64")]
+            Set::Portable => unreachable!("`Level::registers` does not give it"),
+            #[cfg(not(target_arch = "x86_64"))]
+            Set::Portable => run_pieces(&mut kernel, [Portable]),
         }
     }
 }

@@ -3,7 +3,8 @@
 
 use super::forward::keep;
 use super::pack::Packing;
-use loopfit_numerics::lanes::{Kernel, Lane, Simd};
+use super::{Strips, run_strips};
+use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
 use std::ops::Range;
 
 /// Gradients of states and hidden preactivations of some of the iterations, counted from the last,
@@ -13,7 +14,7 @@ use std::ops::Range;
 /// With `g_t` the gradient of `z_t`:
 /// `a_t = s'(u_t) W2^T g_{t+1}` and `g_t = g_{t+1} + W1^T a_t`. The ReLU's derivative is
 /// `1{h_t > 0}`; those of smooth units stand in `a` before.
-pub(super) struct Backward<'a, const Q: usize, const N: usize, const SMOOTH: bool> {
+pub(super) struct Backward<'a, const Q: usize, const SMOOTH: bool> {
     pub(super) p: &'a Packing,
     pub(super) params: &'a [f32],
     pub(super) at: Steps<'a>,
@@ -28,25 +29,19 @@ pub(super) struct Steps<'a> {
     pub(super) g: &'a mut [Lane],
 }
 
-impl<const Q: usize, const N: usize, const SMOOTH: bool> Kernel for Backward<'_, Q, N, SMOOTH> {
-    type Output = ();
+impl<const Q: usize, const SMOOTH: bool> Lanewise for Backward<'_, Q, SMOOTH> {
+    #[inline(always)]
+    fn pieces<S: Simd>(&self) -> usize {
+        Strips::<S, Q>::tiles(self.at.strips)
+    }
 
     #[inline(always)]
-    fn run<S: Simd>(mut self, s: S) {
-        let strips = self.at.strips;
-        let mut strip = 0;
-        while strip + N <= strips {
-            self.tile::<S, N>(s, strip);
-            strip += N;
-        }
-        while strip < strips {
-            self.tile::<S, 1>(s, strip);
-            strip += 1;
-        }
+    fn run<S: Simd>(&mut self, s: S, tile: usize) {
+        run_strips!(self, s, S, Q, self.at.strips, tile);
     }
 }
 
-impl<const Q: usize, const N: usize, const SMOOTH: bool> Backward<'_, Q, N, SMOOTH> {
+impl<const Q: usize, const SMOOTH: bool> Backward<'_, Q, SMOOTH> {
     /// `M` strips from `strip` on, through all steps.
     #[inline(always)]
     fn tile<S: Simd, const M: usize>(&mut self, s: S, strip: usize) {

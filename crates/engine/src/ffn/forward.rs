@@ -5,15 +5,14 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::pack::Packing;
+use super::{Strips, run_strips};
 use crate::smooth::Activate;
-use loopfit_numerics::lanes::{Kernel, Lane, Level, Simd};
+use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
 
 /// Outputs of all strips; with `KEEP` also states and hidden values of every iteration and, of
-/// smooth units, derivatives. Without, `h` is room for the hidden values of `N` strips if they are
-/// smooth.
-pub(super) struct Forward<'a, const Q: usize, const N: usize, const KEEP: bool, const SMOOTH: bool>
-{
-    pub(super) level: Level,
+/// smooth units, derivatives. Without, `h` is room for the hidden values of a tile's strips if they
+/// are smooth.
+pub(super) struct Forward<'a, const Q: usize, const KEEP: bool, const SMOOTH: bool> {
     pub(super) p: &'a Packing,
     pub(super) params: &'a [f32],
     pub(super) x: &'a [Lane],
@@ -23,33 +22,30 @@ pub(super) struct Forward<'a, const Q: usize, const N: usize, const KEEP: bool, 
     pub(super) slopes: &'a mut [Lane],
 }
 
-impl<const Q: usize, const N: usize, const KEEP: bool, const SMOOTH: bool> Kernel
-    for Forward<'_, Q, N, KEEP, SMOOTH>
+impl<const Q: usize, const KEEP: bool, const SMOOTH: bool> Lanewise
+    for Forward<'_, Q, KEEP, SMOOTH>
 {
-    type Output = ();
+    #[inline(always)]
+    fn pieces<S: Simd>(&self) -> usize {
+        Strips::<S, Q>::tiles(self.strips())
+    }
 
     #[inline(always)]
-    fn run<S: Simd>(mut self, s: S) {
-        let strips = self.x.len() / self.p.d;
-        let mut strip = 0;
-        while strip + N <= strips {
-            self.tile::<S, N>(s, strip, strips);
-            strip += N;
-        }
-        while strip < strips {
-            self.tile::<S, 1>(s, strip, strips);
-            strip += 1;
-        }
+    fn run<S: Simd>(&mut self, s: S, tile: usize) {
+        run_strips!(self, s, S, Q, self.strips(), tile);
     }
 }
 
-impl<const Q: usize, const N: usize, const KEEP: bool, const SMOOTH: bool>
-    Forward<'_, Q, N, KEEP, SMOOTH>
-{
+impl<const Q: usize, const KEEP: bool, const SMOOTH: bool> Forward<'_, Q, KEEP, SMOOTH> {
+    #[inline(always)]
+    fn strips(&self) -> usize {
+        self.x.len() / self.p.d
+    }
+
     /// `M` strips from `strip` on, through all iterations.
     #[inline(always)]
-    fn tile<S: Simd, const M: usize>(&mut self, s: S, strip: usize, strips: usize) {
-        let (p, d) = (self.p, self.p.d);
+    fn tile<S: Simd, const M: usize>(&mut self, s: S, strip: usize) {
+        let (p, d, strips) = (self.p, self.p.d, self.strips());
         let input = &self.params[p.input()];
         let x = &self.x[strip * d..][..M * d];
         let mut z = [[s.splat(0.0); Q]; M];
@@ -85,7 +81,7 @@ impl<const Q: usize, const N: usize, const KEEP: bool, const SMOOTH: bool>
                     values: &mut self.h[range],
                     slopes: &mut self.slopes[slopes],
                 };
-                z = block_smooth::<S, Q, M>(s, self.level, units, b2, z, activate);
+                z = block_smooth::<S, Q, M>(s, units, b2, z, activate);
             } else if KEEP {
                 keep(
                     s,
@@ -159,7 +155,6 @@ fn block_forward<S: Simd, const Q: usize, const M: usize, const KEEP: bool>(
 #[inline(always)]
 fn block_smooth<S: Simd, const Q: usize, const M: usize>(
     s: S,
-    level: Level,
     units: &[f32],
     b2: &[f32],
     z: [[S::V; Q]; M],
@@ -185,7 +180,7 @@ fn block_smooth<S: Simd, const Q: usize, const M: usize>(
             s.store(unsafe { h.get_unchecked_mut(m * r + j) }, v[m]);
         }
     }
-    level.run(Activate {
+    s.apart(Activate {
         activation,
         values: &mut *h,
         slopes,

@@ -3,7 +3,7 @@
 
 use super::pack::Packing;
 use crate::smooth::run_activation;
-use loopfit_numerics::lanes::{Kernel, LANES, Lane, Level, Simd};
+use loopfit_numerics::lanes::{Across, Kernel, LANES, Lane, Level};
 
 /// A residual FFN laid out for predictions of single rows.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl<const Q: usize> Kernel for Iterate<'_, Q> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
+    fn run<S: Across>(self, s: S) {
         let RowPredictor {
             p,
             blocks,
@@ -135,7 +135,7 @@ impl<const SMOOTH: bool> Kernel for IterateAny<'_, SMOOTH> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
+    fn run<S: Across>(self, s: S) {
         let RowPredictor {
             p,
             blocks,

@@ -4,8 +4,8 @@
 //! lanes; tiles of up to four by four of them share what they load.
 #![allow(clippy::needless_range_loop)]
 
-use crate::products::{TILE, first_part};
-use loopfit_numerics::lanes::{Kernel, Lane, Simd};
+use crate::products::{TILE, first_part, most_rows};
+use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
 
 /// Attention of all strips: weights `p` (`[strip][N][N]`) and averages `o` (`[strip][N][q]`) from
 /// the rows `qkv` (`[strip][N][3q]`: query, key, value).
@@ -20,27 +20,26 @@ pub(super) struct Attention<'a> {
     pub(super) o: &'a mut [Lane],
 }
 
-impl Kernel for Attention<'_> {
-    type Output = ();
+impl Lanewise for Attention<'_> {
+    #[inline(always)]
+    fn pieces<S: Simd>(&self) -> usize {
+        self.p.len() / (self.n * self.n)
+    }
 
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
+    fn run<S: Simd>(&mut self, s: S, strip: usize) {
         let (n, q) = (self.n, self.q);
         let scale = s.splat(1.0 / (q as f32).sqrt());
-        let strips = self
-            .qkv
-            .chunks_exact(n * 3 * q)
-            .zip(self.p.chunks_exact_mut(n * n))
-            .zip(self.o.chunks_exact_mut(n * q));
-        for ((qkv, p), o) in strips {
-            let [query, key, value] = projections(qkv, q);
-            products(s, [n, n, q], query, key, p, n);
-            for row in p.chunks_exact_mut(n) {
-                softmax(s, row, scale);
-            }
-            let weights = Factor::rows(p, n);
-            products(s, [n, q, n], weights, value.transposed(), o, q);
+        let qkv = &self.qkv[strip * n * 3 * q..][..n * 3 * q];
+        let p = &mut self.p[strip * n * n..][..n * n];
+        let o = &mut self.o[strip * n * q..][..n * q];
+        let [query, key, value] = projections(qkv, q);
+        products(s, [n, n, q], query, key, p, n);
+        for row in p.chunks_exact_mut(n) {
+            softmax(s, row, scale);
         }
+        let weights = Factor::rows(p, n);
+        products(s, [n, q, n], weights, value.transposed(), o, q);
     }
 }
 
@@ -61,41 +60,40 @@ pub(super) struct AttentionBackward<'a> {
     pub(super) g_logits: &'a mut [Lane],
 }
 
-impl Kernel for AttentionBackward<'_> {
-    type Output = ();
+impl Lanewise for AttentionBackward<'_> {
+    #[inline(always)]
+    fn pieces<S: Simd>(&self) -> usize {
+        self.p.len() / (self.n * self.n)
+    }
 
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
+    fn run<S: Simd>(&mut self, s: S, strip: usize) {
         let (n, q) = (self.n, self.q);
         let scale = s.splat(1.0 / (q as f32).sqrt());
         let g_logits = &mut self.g_logits[..n * n];
-        let strips = self
-            .qkv
-            .chunks_exact(n * 3 * q)
-            .zip(self.p.chunks_exact(n * n))
-            .zip(self.g_o.chunks_exact(n * q))
-            .zip(self.g_qkv.chunks_exact_mut(n * 3 * q));
-        for (((qkv, p), g_o), g_qkv) in strips {
-            let [query, key, value] = projections(qkv, q);
-            let (weights, g_o) = (Factor::rows(p, n), Factor::rows(g_o, q));
-            let to = &mut g_qkv[2 * q..];
-            products(
-                s,
-                [n, q, n],
-                weights.transposed(),
-                g_o.transposed(),
-                to,
-                3 * q,
-            );
-            products(s, [n, n, q], g_o, value, g_logits, n);
-            for (g, p) in g_logits.chunks_exact_mut(n).zip(p.chunks_exact(n)) {
-                softmax_backward(s, g, p, scale);
-            }
-            let g = Factor::rows(g_logits, n);
-            products(s, [n, q, n], g, key.transposed(), g_qkv, 3 * q);
-            let to = &mut g_qkv[q..];
-            products(s, [n, q, n], g.transposed(), query.transposed(), to, 3 * q);
+        let qkv = &self.qkv[strip * n * 3 * q..][..n * 3 * q];
+        let p = &self.p[strip * n * n..][..n * n];
+        let g_o = &self.g_o[strip * n * q..][..n * q];
+        let g_qkv = &mut self.g_qkv[strip * n * 3 * q..][..n * 3 * q];
+        let [query, key, value] = projections(qkv, q);
+        let (weights, g_o) = (Factor::rows(p, n), Factor::rows(g_o, q));
+        let to = &mut g_qkv[2 * q..];
+        products(
+            s,
+            [n, q, n],
+            weights.transposed(),
+            g_o.transposed(),
+            to,
+            3 * q,
+        );
+        products(s, [n, n, q], g_o, value, g_logits, n);
+        for (g, p) in g_logits.chunks_exact_mut(n).zip(p.chunks_exact(n)) {
+            softmax_backward(s, g, p, scale);
         }
+        let g = Factor::rows(g_logits, n);
+        products(s, [n, q, n], g, key.transposed(), g_qkv, 3 * q);
+        let to = &mut g_qkv[q..];
+        products(s, [n, q, n], g.transposed(), query.transposed(), to, 3 * q);
     }
 }
 
@@ -187,11 +185,11 @@ fn products<S: Simd>(
     assert!(last(a, rows) < a.lines.len() && last(b, columns) < b.lines.len());
     let mut i = 0;
     while i < rows {
-        let height = first_part::<S>(rows - i);
+        let height = first_part::<S>(rows - i, most_rows::<S>());
         let mut j = 0;
         while j < columns {
             let at = (i, j);
-            let width = first_part::<S>(columns - j);
+            let width = first_part::<S>(columns - j, TILE);
             match (height, width) {
                 (1, 1) => tile::<S, 1, 1>(s, at, depth, a, b, to, stride),
                 (1, 2) => tile::<S, 1, 2>(s, at, depth, a, b, to, stride),

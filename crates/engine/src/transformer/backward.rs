@@ -98,7 +98,7 @@ impl Transformer {
         self.hidden(block, params).backward(g, h, a, u);
         norm(&block.gain1, &kept.norm1, u);
         affine_backward(level, &params[block.out.clone()], u, q, g_o, q);
-        level.run(AttentionBackward {
+        level.lanewise(AttentionBackward {
             n,
             q,
             qkv: part(&kept.qkv, t, rows * 3 * q),
@@ -128,7 +128,7 @@ impl Transformer {
             3 * q,
             s,
         );
-        level.run(Products {
+        level.lanewise(Products {
             matrix: Matrix::affine(&params[block.qkv.clone()], q).transposed(),
             start: Start::Rows(u),
             finish: Finish::Sum,

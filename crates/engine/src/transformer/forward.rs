@@ -77,13 +77,13 @@ impl Transformer {
             part_mut(&mut kept.o, from, rows * q),
         );
         match self.lanes {
-            Lanes::Samples => level.run(Attention { n, q, qkv, p, o }),
+            Lanes::Samples => level.lanewise(Attention { n, q, qkv, p, o }),
             Lanes::Tokens => level.run(TokenAttention { n, q, qkv, p, o }),
         }
         let o = &*o;
         let u = &mut kept.scratch.u[..rows * q];
         let out = &params[block.out.clone()];
-        level.run(Products {
+        level.lanewise(Products {
             matrix: Matrix::affine(out, q),
             start: Start::RowsAndBias(s, Bias::affine(out, q)),
             finish: Finish::Sum,

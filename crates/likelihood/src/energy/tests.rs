@@ -1,5 +1,5 @@
 use super::*;
-use loopfit_numerics::lanes::{Kernel, Level};
+use loopfit_numerics::lanes::{Across, Kernel, Level};
 use loopfit_numerics::quadrature::integrate;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -149,7 +149,7 @@ struct Weights<'a>(Energy, &'a [Lane]);
 impl Kernel for Weights<'_> {
     type Output = Vec<Lane>;
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) -> Vec<Lane> {
+    fn run<S: Across>(self, s: S) -> Vec<Lane> {
         let mut out = vec![Lane([f32::NAN; LANES]); self.1.len()];
         self.0.node_derivative_lanes(s, self.1, &mut out);
         out

@@ -1,6 +1,6 @@
 //! Plain Rust: arrays that the compiler may or may not vectorise.
 
-use super::{LANES, Lane, Simd};
+use super::{Across, LANES, Lane, Lanewise, Simd, run_pieces};
 
 /// Runs everywhere; slow where the processor has no fused multiply-add.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +23,13 @@ fn fma(a: &V, b: &V, c: &V) -> V {
 
 impl Simd for Portable {
     type V = V;
+    const REGISTERS: usize = 32;
     const TILES: bool = !cfg!(target_arch = "x86_64");
 
+    #[inline(always)]
+    fn apart<K: Lanewise>(self, mut kernel: K) {
+        run_pieces(&mut kernel, [self]);
+    }
     #[inline(always)]
     fn splat(self, x: f32) -> V {
         Lane([x; LANES])
@@ -87,6 +92,9 @@ impl Simd for Portable {
             f32::from_bits(v.to_bits() ^ (t.to_bits() << 31))
         })
     }
+}
+
+impl Across for Portable {
     #[inline(always)]
     fn sum(self, v: V) -> f32 {
         let mut v = v.0;

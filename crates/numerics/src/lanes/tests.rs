@@ -8,7 +8,7 @@ struct Everything<'a>(&'a [Lane; LANES]);
 impl Kernel for Everything<'_> {
     type Output = Vec<u32>;
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) -> Vec<u32> {
+    fn run<S: Across>(self, s: S) -> Vec<u32> {
         let v: [S::V; LANES] = std::array::from_fn(|i| s.load(&self.0[i]));
         let mut out = Vec::new();
         let mut push = |v: S::V| {
@@ -49,6 +49,68 @@ impl Kernel for Everything<'_> {
     }
 }
 
+/// The operations that do not look across lanes, a line for each result, in two pieces; the second
+/// calls a kernel apart.
+struct LaneByLane<'a>(&'a [Lane; LANES], &'a mut [Vec<Lane>; 2]);
+
+impl Lanewise for LaneByLane<'_> {
+    #[inline(always)]
+    fn pieces<S: Simd>(&self) -> usize {
+        2
+    }
+
+    #[inline(always)]
+    fn run<S: Simd>(&mut self, s: S, piece: usize) {
+        if piece == 1 {
+            return s.apart(Exps(self.0, &mut self.1[1]));
+        }
+        for (w, to) in self.0.windows(4).zip(self.1[0].chunks_exact_mut(14)) {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|i| s.load(&w[i]));
+            let (sin, cos) = s.sin_cos(a);
+            let results = [
+                s.add(a, b),
+                s.sub(a, b),
+                s.mul(a, b),
+                s.div(a, b),
+                s.fma(a, b, c),
+                s.max(a, b),
+                s.min(a, b),
+                s.sqrt(a),
+                s.select_greater(a, b, c, d),
+                s.tanh(a),
+                s.sigmoid(a),
+                s.sin(a),
+                sin,
+                cos,
+            ];
+            for (to, result) in to.iter_mut().zip(results) {
+                s.store(to, result);
+            }
+        }
+    }
+}
+
+struct Exps<'a>(&'a [Lane; LANES], &'a mut [Lane]);
+
+impl Lanewise for Exps<'_> {
+    #[inline(always)]
+    fn run<S: Simd>(&mut self, s: S, _: usize) {
+        for (from, to) in self.0.iter().zip(&mut *self.1) {
+            let e = s.exp(s.load(from));
+            s.store(to, e);
+        }
+    }
+}
+
+/// What [`LaneByLane`] computes, as bits.
+fn lane_by_lane(level: Level, lines: &[Lane; LANES]) -> Vec<u32> {
+    let mut results = [vec![Lane::ZERO; 13 * 14], vec![Lane::ZERO; LANES]];
+    level.lanewise(LaneByLane(lines, &mut results));
+    let bits = |x: &f32| if x.is_nan() { f32::NAN } else { *x }.to_bits();
+    let lines = results.iter().flat_map(|lines| Lane::flatten(lines));
+    lines.map(bits).collect()
+}
+
 fn random_lines(seed: u64) -> [Lane; LANES] {
     let odd = [
         0.0,
@@ -82,6 +144,10 @@ proptest! {
         for level in &levels[1..] {
             prop_assert_eq!(&level.run(Everything(&lines)), &first, "level {}", level.name());
         }
+        let first_lanes = lane_by_lane(levels[0], &lines);
+        for level in &levels[1..] {
+            prop_assert_eq!(&lane_by_lane(*level, &lines), &first_lanes, "level {}", level.name());
+        }
         // The butterfly and the one-by-one sums are the last two groups of sixteen.
         let (butterfly, single) = first[first.len() - 32..].split_at(16);
         prop_assert_eq!(butterfly, single);
@@ -93,7 +159,7 @@ struct Exp(f32);
 impl Kernel for Exp {
     type Output = f32;
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) -> f32 {
+    fn run<S: Across>(self, s: S) -> f32 {
         s.sum(s.mul(s.exp(s.splat(self.0)), s.splat(1.0 / LANES as f32)))
     }
 }
@@ -127,7 +193,7 @@ struct At(Function, [f32; LANES]);
 impl Kernel for At {
     type Output = [f32; LANES];
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) -> [f32; LANES] {
+    fn run<S: Across>(self, s: S) -> [f32; LANES] {
         let x = s.load(&Lane(self.1));
         let y = match self.0 {
             Function::Tanh => s.tanh(x),

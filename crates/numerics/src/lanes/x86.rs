@@ -3,7 +3,7 @@
 //! registers; memory is touched by `load` and `store` alone, a whole [`Lane`] at a time, which
 //! is 64 bytes long and aligned to 64.
 
-use super::{Kernel, LANES, Lane, Simd};
+use super::{Across, Kernel, LANES, Lane, Lanewise, Simd, run_pieces};
 use std::arch::x86_64::*;
 
 /// Proof that the processor has AVX-512 F.
@@ -55,6 +55,26 @@ pub(super) fn run_avx2<K: Kernel>(s: Avx2, kernel: K) -> K::Output {
     #[target_feature(enable = "avx2,fma")]
     fn enabled<K: Kernel>(s: Avx2, kernel: K) -> K::Output {
         kernel.run(s)
+    }
+    // SAFETY: the token proves that the processor has the instructions.
+    unsafe { enabled(s, kernel) }
+}
+
+#[inline]
+pub(super) fn lanewise_avx512<K: Lanewise>(s: Avx512, kernel: &mut K) {
+    #[target_feature(enable = "avx512f")]
+    fn enabled<K: Lanewise>(s: Avx512, kernel: &mut K) {
+        run_pieces(kernel, [s]);
+    }
+    // SAFETY: the token proves that the processor has the instructions.
+    unsafe { enabled(s, kernel) }
+}
+
+#[inline]
+pub(super) fn lanewise_avx2<K: Lanewise>(s: Avx2, kernel: &mut K) {
+    #[target_feature(enable = "avx2,fma")]
+    fn enabled<K: Lanewise>(s: Avx2, kernel: &mut K) {
+        run_pieces(kernel, s.halves());
     }
     // SAFETY: the token proves that the processor has the instructions.
     unsafe { enabled(s, kernel) }
@@ -140,6 +160,12 @@ unsafe fn four(v: &[__m512; LANES], i: usize) -> __m512 {
 
 impl Simd for Avx512 {
     type V = __m512;
+    const REGISTERS: usize = 32;
+
+    #[inline(always)]
+    fn apart<K: Lanewise>(self, mut kernel: K) {
+        lanewise_avx512(self, &mut kernel);
+    }
 
     #[inline(always)]
     fn splat(self, x: f32) -> __m512 {
@@ -219,6 +245,9 @@ impl Simd for Avx512 {
             _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(v), sign))
         }
     }
+}
+
+impl Across for Avx512 {
     #[inline(always)]
     fn sum(self, v: __m512) -> f32 {
         // SAFETY: the token proves the instructions; registers only, no memory.
@@ -241,116 +270,208 @@ impl Simd for Avx512 {
     }
 }
 
-/// # Safety
-/// The processor has AVX2.
-#[inline(always)]
-unsafe fn scale8(v: __m256, t: __m256) -> __m256 {
-    // SAFETY: the caller vouches for the instructions; registers only, no memory.
-    unsafe {
-        let n = _mm256_slli_epi32::<23>(_mm256_castps_si256(t));
-        _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(v), n))
+/// The lower or the upper eight lanes of every line: one register of AVX2.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Avx2Half {
+    /// 0 or 8.
+    first: usize,
+    _proof: Avx2,
+}
+
+impl Avx2 {
+    /// Both halves of a line.
+    #[inline(always)]
+    fn halves(self) -> [Avx2Half; 2] {
+        [0, LANES / 2].map(|first| Avx2Half {
+            first,
+            _proof: self,
+        })
     }
 }
 
-/// # Safety
-/// The processor has AVX2.
-#[inline(always)]
-unsafe fn negate8(v: __m256, t: __m256) -> __m256 {
-    // SAFETY: the caller vouches for the instructions; registers only, no memory.
-    unsafe {
-        let sign = _mm256_slli_epi32::<31>(_mm256_castps_si256(t));
-        _mm256_xor_ps(v, _mm256_castsi256_ps(sign))
+impl Simd for Avx2Half {
+    type V = __m256;
+    const REGISTERS: usize = 16;
+
+    #[inline(always)]
+    fn apart<K: Lanewise>(self, mut kernel: K) {
+        #[target_feature(enable = "avx2,fma")]
+        fn enabled<K: Lanewise>(s: Avx2Half, kernel: &mut K) {
+            run_pieces(kernel, [s]);
+        }
+        // SAFETY: the token proves that the processor has the instructions.
+        unsafe { enabled(self, &mut kernel) }
+    }
+    #[inline(always)]
+    fn splat(self, x: f32) -> __m256 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
+        unsafe { _mm256_set1_ps(x) }
+    }
+    #[inline(always)]
+    fn load(self, from: &Lane) -> __m256 {
+        // SAFETY: the token proves the instructions; a `Lane` is aligned to 64 bytes, so both of its
+        // halves, which begin at lanes 0 and 8, are aligned to 32 and have the 32 bytes that are read.
+        unsafe { _mm256_load_ps(from.0.as_ptr().add(self.first)) }
+    }
+    #[inline(always)]
+    fn store(self, to: &mut Lane, v: __m256) {
+        // SAFETY: as for `load`; the line is borrowed mutably.
+        unsafe { _mm256_store_ps(to.0.as_mut_ptr().add(self.first), v) }
+    }
+    #[inline(always)]
+    fn add(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
+        unsafe { _mm256_add_ps(a, b) }
+    }
+    #[inline(always)]
+    fn sub(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
+        unsafe { _mm256_sub_ps(a, b) }
+    }
+    #[inline(always)]
+    fn mul(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
+        unsafe { _mm256_mul_ps(a, b) }
+    }
+    #[inline(always)]
+    fn div(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
+        unsafe { _mm256_div_ps(a, b) }
+    }
+    #[inline(always)]
+    fn fma(self, a: __m256, b: __m256, c: __m256) -> __m256 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
+        unsafe { _mm256_fmadd_ps(a, b, c) }
+    }
+    #[inline(always)]
+    fn max(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
+        unsafe { _mm256_max_ps(a, b) }
+    }
+    #[inline(always)]
+    fn min(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
+        unsafe { _mm256_min_ps(a, b) }
+    }
+    #[inline(always)]
+    fn sqrt(self, a: __m256) -> __m256 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
+        unsafe { _mm256_sqrt_ps(a) }
+    }
+    #[inline(always)]
+    fn select_greater(self, a: __m256, b: __m256, yes: __m256, no: __m256) -> __m256 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
+        unsafe { _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_GT_OQ>(a, b)) }
+    }
+    #[inline(always)]
+    fn scale_by_power_of_two(self, v: __m256, t: __m256) -> __m256 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
+        unsafe {
+            let n = _mm256_slli_epi32::<23>(_mm256_castps_si256(t));
+            _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(v), n))
+        }
+    }
+    #[inline(always)]
+    fn negate_if_odd(self, v: __m256, t: __m256) -> __m256 {
+        // SAFETY: the token proves the instructions; registers only, no memory.
+        unsafe {
+            let sign = _mm256_slli_epi32::<31>(_mm256_castps_si256(t));
+            _mm256_xor_ps(v, _mm256_castsi256_ps(sign))
+        }
     }
 }
 
 impl Simd for Avx2 {
     type V = [__m256; 2];
+    const REGISTERS: usize = 8;
 
     #[inline(always)]
-    fn splat(self, x: f32) -> Self::V {
-        // SAFETY: the token proves the instructions; registers only, no memory.
-        unsafe { [_mm256_set1_ps(x); 2] }
-    }
-    #[inline(always)]
-    fn load(self, from: &Lane) -> Self::V {
-        let p = from.0.as_ptr();
-        // SAFETY: the token proves the instructions; a `Lane` is aligned to 64 bytes, so both of its
-        // halves are aligned to 32, and each has the 32 bytes that are read.
-        unsafe { [_mm256_load_ps(p), _mm256_load_ps(p.add(8))] }
+    fn apart<K: Lanewise>(self, mut kernel: K) {
+        lanewise_avx2(self, &mut kernel);
     }
     #[inline(always)]
     fn store(self, to: &mut Lane, v: Self::V) {
-        let p = to.0.as_mut_ptr();
-        // SAFETY: the token proves the instructions; a `Lane` is aligned to 64 bytes, so both of its
-        // halves are aligned to 32, and each has the 32 bytes that are written, borrowed mutably.
-        unsafe {
-            _mm256_store_ps(p, v[0]);
-            _mm256_store_ps(p.add(8), v[1]);
-        }
+        let [low, high] = self.halves();
+        low.store(to, v[0]);
+        high.store(to, v[1]);
+    }
+    #[inline(always)]
+    fn splat(self, x: f32) -> Self::V {
+        let [low, high] = self.halves();
+        [low.splat(x), high.splat(x)]
+    }
+    #[inline(always)]
+    fn load(self, from: &Lane) -> Self::V {
+        let [low, high] = self.halves();
+        [low.load(from), high.load(from)]
     }
     #[inline(always)]
     fn add(self, a: Self::V, b: Self::V) -> Self::V {
-        // SAFETY: the token proves the instructions; registers only, no memory.
-        unsafe { [_mm256_add_ps(a[0], b[0]), _mm256_add_ps(a[1], b[1])] }
+        let [low, high] = self.halves();
+        [low.add(a[0], b[0]), high.add(a[1], b[1])]
     }
     #[inline(always)]
     fn sub(self, a: Self::V, b: Self::V) -> Self::V {
-        // SAFETY: the token proves the instructions; registers only, no memory.
-        unsafe { [_mm256_sub_ps(a[0], b[0]), _mm256_sub_ps(a[1], b[1])] }
+        let [low, high] = self.halves();
+        [low.sub(a[0], b[0]), high.sub(a[1], b[1])]
     }
     #[inline(always)]
     fn mul(self, a: Self::V, b: Self::V) -> Self::V {
-        // SAFETY: the token proves the instructions; registers only, no memory.
-        unsafe { [_mm256_mul_ps(a[0], b[0]), _mm256_mul_ps(a[1], b[1])] }
+        let [low, high] = self.halves();
+        [low.mul(a[0], b[0]), high.mul(a[1], b[1])]
     }
     #[inline(always)]
     fn div(self, a: Self::V, b: Self::V) -> Self::V {
-        // SAFETY: the token proves the instructions; registers only, no memory.
-        unsafe { [_mm256_div_ps(a[0], b[0]), _mm256_div_ps(a[1], b[1])] }
-    }
-    #[inline(always)]
-    fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-        // SAFETY: the token proves the instructions; registers only, no memory.
-        unsafe {
-            [
-                _mm256_fmadd_ps(a[0], b[0], c[0]),
-                _mm256_fmadd_ps(a[1], b[1], c[1]),
-            ]
-        }
+        let [low, high] = self.halves();
+        [low.div(a[0], b[0]), high.div(a[1], b[1])]
     }
     #[inline(always)]
     fn max(self, a: Self::V, b: Self::V) -> Self::V {
-        // SAFETY: the token proves the instructions; registers only, no memory.
-        unsafe { [_mm256_max_ps(a[0], b[0]), _mm256_max_ps(a[1], b[1])] }
+        let [low, high] = self.halves();
+        [low.max(a[0], b[0]), high.max(a[1], b[1])]
     }
     #[inline(always)]
     fn min(self, a: Self::V, b: Self::V) -> Self::V {
-        // SAFETY: the token proves the instructions; registers only, no memory.
-        unsafe { [_mm256_min_ps(a[0], b[0]), _mm256_min_ps(a[1], b[1])] }
+        let [low, high] = self.halves();
+        [low.min(a[0], b[0]), high.min(a[1], b[1])]
+    }
+    #[inline(always)]
+    fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+        let [low, high] = self.halves();
+        [low.fma(a[0], b[0], c[0]), high.fma(a[1], b[1], c[1])]
     }
     #[inline(always)]
     fn sqrt(self, a: Self::V) -> Self::V {
-        // SAFETY: the token proves the instructions; registers only, no memory.
-        unsafe { [_mm256_sqrt_ps(a[0]), _mm256_sqrt_ps(a[1])] }
+        let [low, high] = self.halves();
+        [low.sqrt(a[0]), high.sqrt(a[1])]
     }
     #[inline(always)]
     fn select_greater(self, a: Self::V, b: Self::V, yes: Self::V, no: Self::V) -> Self::V {
-        // SAFETY: the token proves the instructions; registers only, no memory.
-        let half = |i: usize| unsafe {
-            _mm256_blendv_ps(no[i], yes[i], _mm256_cmp_ps::<_CMP_GT_OQ>(a[i], b[i]))
-        };
-        [half(0), half(1)]
+        let [low, high] = self.halves();
+        [
+            low.select_greater(a[0], b[0], yes[0], no[0]),
+            high.select_greater(a[1], b[1], yes[1], no[1]),
+        ]
     }
     #[inline(always)]
     fn scale_by_power_of_two(self, v: Self::V, t: Self::V) -> Self::V {
-        // SAFETY: the token proves the instructions; registers only, no memory.
-        unsafe { [scale8(v[0], t[0]), scale8(v[1], t[1])] }
+        let [low, high] = self.halves();
+        [
+            low.scale_by_power_of_two(v[0], t[0]),
+            high.scale_by_power_of_two(v[1], t[1]),
+        ]
     }
     #[inline(always)]
     fn negate_if_odd(self, v: Self::V, t: Self::V) -> Self::V {
-        // SAFETY: the token proves the instructions; registers only, no memory.
-        unsafe { [negate8(v[0], t[0]), negate8(v[1], t[1])] }
+        let [low, high] = self.halves();
+        [
+            low.negate_if_odd(v[0], t[0]),
+            high.negate_if_odd(v[1], t[1]),
+        ]
     }
+}
+
+impl Across for Avx2 {
     #[inline(always)]
     fn sum(self, v: Self::V) -> f32 {
         // SAFETY: the token proves the instructions; registers only, no memory.
