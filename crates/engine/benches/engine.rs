@@ -8,7 +8,7 @@
 
 use loopfit_data::Samples;
 use loopfit_engine::{
-    Control, Engine, FitSpec, Predictor, RowPredictor, Stage, Start, bytes_in_flight,
+    Backend, Control, Engine, FitSpec, Predictor, RowPredictor, Stage, Start, bytes_in_flight,
     flops_per_gradient, gradient,
 };
 use loopfit_likelihood::{Gaussian, Likelihood, Multiclass};
@@ -295,7 +295,7 @@ impl Measured {
             fastest(|| {
                 black_box(
                     engine
-                        .run(specs, &Control::default(), |_, _| {})
+                        .run(specs, &Control::default(), &|_, _| {})
                         .expect("a valid specification"),
                 );
             })

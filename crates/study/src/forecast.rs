@@ -7,7 +7,7 @@ use crate::run::{self, Prepared};
 use crate::task::{Phase, Task};
 use crate::trial::Trial;
 use crate::{continuation, searched, shortlist};
-use loopfit_engine::{Engine, FitSpec, flops_per_update};
+use loopfit_engine::{Backend, FitSpec, flops_per_update};
 use loopfit_search::cost::Timing;
 
 /// A fit that stands for others of its network and samples, and the updates of all of them.
@@ -42,7 +42,7 @@ impl Sample {
 
 impl Prepared<'_> {
     /// Seconds of one thread that the share takes on this machine, about.
-    pub fn seconds(&self, engine: &Engine) -> Result<f64, StudyError> {
+    pub fn seconds(&self, backend: &dyn Backend) -> Result<f64, StudyError> {
         let study = &self.named.study;
         let of = |tasks: &[Task], case: &Case| {
             let own = run::share(tasks, self.shard).into_iter();
@@ -56,7 +56,7 @@ impl Prepared<'_> {
                 (Phase::Development, of(&development, case)),
                 (Phase::Confirmation, of(&confirmation, case)),
             ];
-            sum += self.case_seconds(case, &counts, engine)?;
+            sum += self.case_seconds(case, &counts, backend)?;
         }
         Ok(sum)
     }
@@ -66,7 +66,7 @@ impl Prepared<'_> {
         &self,
         case: &Case,
         counts: &[(Phase, f64)],
-        engine: &Engine,
+        backend: &dyn Backend,
     ) -> Result<f64, StudyError> {
         let study = &self.named.study;
         let split = study.splits(case).first().copied().flatten();
@@ -75,7 +75,7 @@ impl Prepared<'_> {
         let mut sum = 0.0;
         if let Some(plan) = &study.search {
             let count: f64 = counts.iter().map(|(_, count)| count).sum();
-            return Ok(count * searched::seconds(plan, &study.methods, &trial, engine)?);
+            return Ok(count * searched::seconds(plan, &study.methods, &trial, backend)?);
         }
         for method in &study.methods {
             let methods = std::slice::from_ref(method);
@@ -95,7 +95,7 @@ impl Prepared<'_> {
             let Some(most) = most else {
                 continue;
             };
-            let timing = Timing::new(engine, &most.spec).map_err(|e| trial.wrong(e))?;
+            let timing = Timing::new(backend, &most.spec).map_err(|e| trial.wrong(e))?;
             let timed = timing.per_update / flops_per_update(&most.spec);
             sum += timed * samples.iter().map(Sample::flops).sum::<f64>();
         }

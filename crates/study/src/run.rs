@@ -9,7 +9,7 @@ use crate::store::{Choice, Store};
 use crate::task::{Phase, Shard, Task};
 use crate::trial::{Sources, Trial};
 use crate::{continuation, searched};
-use loopfit_engine::{Control, Engine};
+use loopfit_engine::{Backend, Control};
 use loopfit_model::Method;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +60,7 @@ impl<'a> Prepared<'a> {
     pub fn run(
         &self,
         store: &Store,
-        engine: &Engine,
+        backend: &dyn Backend,
         control: &Control,
         progress: &Progress,
     ) -> Result<(), StudyError> {
@@ -76,7 +76,7 @@ impl<'a> Prepared<'a> {
             prepared: self,
             study: &self.named.study,
             workshop: Workshop {
-                engine,
+                backend,
                 control,
                 store,
                 progress,
@@ -84,7 +84,7 @@ impl<'a> Prepared<'a> {
                 failure: &failure,
             },
         };
-        let result = engine.install(|| runner.run());
+        let result = backend.threads().install(|| runner.run());
         match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None => result,

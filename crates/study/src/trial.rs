@@ -213,13 +213,6 @@ impl<'a> Trial<'a> {
     pub(crate) fn wrong(&self, error: SearchError) -> StudyError {
         match error {
             SearchError::Interrupted => StudyError::Interrupted,
-            SearchError::Fits(inner) => match inner.downcast::<StudyError>() {
-                Ok(own) => *own,
-                Err(other) => StudyError::Data {
-                    case: self.case.name.clone(),
-                    why: other.to_string(),
-                },
-            },
             why => StudyError::Search {
                 of: format!("case `{}`", self.case.name),
                 why: Box::new(why),

@@ -7,7 +7,7 @@ use crate::exit::{Exit, usage};
 use crate::json::object;
 use crate::{Global, hints, interrupt, output, progress};
 use anyhow::{Context, Result};
-use loopfit_engine::Engine;
+use loopfit_engine::{Backend, Engine};
 use loopfit_report::number::{self, ABSENT, integer};
 use loopfit_report::{Align, Table};
 use loopfit_study::progress::Progress;
@@ -255,7 +255,7 @@ fn plan(a: &PlanArguments, global: &Global) -> Result<Exit> {
     let studies = a.which.studies()?;
     let data_dir = a.folder.named();
     let engine = Engine::new(global.threads)?;
-    let threads = engine.threads();
+    let threads = engine.threads().count();
     let time = format!("time on {}", number::count(threads, "thread"));
     let mut table = Table::new([
         ("study", Align::Left),
@@ -331,7 +331,7 @@ fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
         output::say(&format!(
             "{} on {} into {}",
             a.which.name,
-            number::count(engine.threads(), "thread"),
+            number::count(engine.threads().count(), "thread"),
             store.path().display()
         ));
     }
