@@ -2,7 +2,7 @@
 
 use crate::StudyError;
 use crate::progress::Progress;
-use crate::store::Store;
+use crate::store::{Store, StoredFit};
 use loopfit_data::Samples;
 use loopfit_engine::{Backend, Control, FitOutcome, FitSpec, Start, Stop};
 use loopfit_numerics::text::hex;
@@ -73,12 +73,15 @@ impl<'a> Recorder<'a> {
                 return;
             }
             let (i, spec) = &missing[at];
-            let method = jobs[*i].spec.network.tying().method();
-            let name = &jobs[*i].name;
-            match w
-                .store
-                .put_fit(w.study, self.task, name, method, spec, outcome)
-            {
+            let job = &jobs[*i];
+            let stored = StoredFit {
+                method: job.spec.network.tying().method().key().to_string(),
+                spec: spec.clone(),
+                backend: w.backend.name().to_string(),
+                bits: w.backend.bits().to_string(),
+                outcome: outcome.clone(),
+            };
+            match w.store.put_fit(w.study, self.task, &job.name, &stored) {
                 Ok(()) => w.progress.ran(outcome.updates),
                 Err(error) => {
                     let mut failure = w.failure.lock().unwrap_or_else(PoisonError::into_inner);

@@ -64,6 +64,7 @@ impl<'a> Prepared<'a> {
         control: &Control,
         progress: &Progress,
     ) -> Result<(), StudyError> {
+        store.check_backend(backend)?;
         store.begin(self.named)?;
         let study = &self.named.study;
         for case in &study.cases {
@@ -290,7 +291,11 @@ impl Runner<'_> {
         for task in tasks {
             let judged = self.is_judged(task);
             let here = w.store.is_done(w.study, &task.name, judged)?;
-            if !here && !w.store.adopt(self.prepared.named, task, judged)? {
+            if !here
+                && !w
+                    .store
+                    .adopt(self.prepared.named, task, judged, w.backend.bits())?
+            {
                 w.progress.expect(expected(self.study, task));
                 missing.push(task.clone());
             }
