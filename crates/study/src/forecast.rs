@@ -1,7 +1,7 @@
 //! How long a study takes, from the measured speed of a few updates of each case and method.
 
 use crate::StudyError;
-use crate::protocol::Case;
+use crate::protocol::{Case, Way};
 use crate::recorder::Job;
 use crate::run::{self, Prepared};
 use crate::task::{Phase, Task};
@@ -73,7 +73,7 @@ impl Prepared<'_> {
         let seed = study.seeds_of(case).first;
         let trial = Trial::new(&self.sources, study, case, split, seed);
         let mut sum = 0.0;
-        if let Some(plan) = &study.search {
+        if let Way::Search(plan) = &study.way {
             let count: f64 = counts.iter().map(|(_, count)| count).sum();
             return Ok(count * searched::seconds(plan, &study.methods, &trial, backend)?);
         }
@@ -81,10 +81,10 @@ impl Prepared<'_> {
             let methods = std::slice::from_ref(method);
             let mut samples = Vec::new();
             for (phase, count) in counts.iter().filter(|(_, count)| *count > 0.0) {
-                let own = match (&study.continuation, &study.shortlist) {
-                    (Some(path), _) => continuation::samples(path, methods, &trial)?,
-                    (_, Some(list)) => shortlist::samples(list, methods, &trial, *phase)?,
-                    _ => Vec::new(),
+                let own = match &study.way {
+                    Way::Continuation(path) => continuation::samples(path, methods, &trial)?,
+                    Way::Shortlist(list) => shortlist::samples(list, methods, &trial, *phase)?,
+                    Way::Search(_) => Vec::new(),
                 };
                 samples.extend(own.into_iter().map(|sample| sample.times(*count)));
             }

@@ -9,6 +9,7 @@
 
 mod check;
 mod quick;
+mod written;
 
 pub(crate) use check::check_name;
 
@@ -20,58 +21,53 @@ use loopfit_search::protocol::{PerIteration, Protocol};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
+use written::Written;
 
 /// A study.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Study {
     /// What reports call it.
     pub title: String,
     /// What it asks, in a sentence or two.
-    #[serde(default)]
     pub question: String,
     /// What a reader must know before drawing conclusions, one sentence or so each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<String>,
     /// The file of published numbers to show beside.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
     /// The methods that are compared.
-    #[serde(default = "all_methods")]
     pub methods: Vec<Method>,
     /// Seeds of the replications whose test results are reported.
     pub seeds: Seeds,
     /// Test splits of tables: every seed is run once on each.
-    #[serde(default = "one_split", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub test_splits: Vec<u64>,
     /// Whether tables are also given to a linear model and a constant.
-    #[serde(default)]
     pub baselines: bool,
     /// What the horizontal axis of the curves is called, where cases or stages have a place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub axis: Option<String>,
     /// Data and caps.
     pub cases: Vec<Case>,
-    /// A path of stages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub continuation: Option<Continuation>,
-    /// Development, freeze, confirmation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shortlist: Option<Shortlist>,
-    /// Successive halving.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub search: Option<SearchPlan>,
+    /// How it fits.
+    #[serde(flatten)]
+    pub way: Way,
     /// What `--quick` makes of it.
-    #[serde(default, skip_serializing_if = "Quick::is_default")]
+    #[serde(skip_serializing_if = "Quick::is_default")]
     pub quick: Quick,
 }
 
-fn all_methods() -> Vec<Method> {
-    Method::ALL.to_vec()
-}
-
-fn one_split() -> Vec<u64> {
-    vec![1]
+/// The one way in which a study fits.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    /// A path of stages.
+    Continuation(Continuation),
+    /// Development, freeze, confirmation.
+    Shortlist(Shortlist),
+    /// Successive halving.
+    Search(SearchPlan),
 }
 
 /// Consecutive seeds.
@@ -483,16 +479,16 @@ impl Study {
             name: name.to_string(),
             why,
         };
-        let study: Self = toml::from_str(text)
+        let written: Written = toml::from_str(text)
             .map_err(|e| wrong(loopfit_search::protocol::one_sentence(text, &e)))?;
-        let study = study.expanded();
+        let study = Self::try_from(written).map_err(wrong)?.expanded();
         study.check().map_err(wrong)?;
         Ok(study)
     }
 
     /// With the cases that a screen crosses written out.
     fn expanded(mut self) -> Self {
-        let Some(screen) = self.shortlist.as_ref().and_then(|s| s.screen.as_ref()) else {
+        let Some(screen) = self.way.screen() else {
             return self;
         };
         if let [case] = &self.cases[..]
@@ -540,7 +536,8 @@ impl Study {
         if digest(text) != hash {
             return Err("its protocol is not the one that was hashed".to_string());
         }
-        let study: Self = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let written: Written = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let study = Self::try_from(written)?;
         study.check()?;
         Ok(study)
     }

@@ -1,6 +1,7 @@
 //! The search of `fit` and `compare` as a part of a study.
 
 use crate::StudyError;
+use crate::contender::Contender;
 use crate::progress::Work;
 use crate::protocol::{Case, SearchPlan};
 use crate::recorder::{Job, Recorder};
@@ -127,16 +128,11 @@ pub(crate) fn choose(
         })
         .collect();
     recorder.run(&jobs(method, refits))?;
-    let choice = |name: String, fit: String| Choice {
-        name,
-        method: method.key().to_string(),
-        at: trial.case.at,
-        fit: Some(fit),
-    };
+    let choice = |own: Contender, fit: String| own.choice(trial.case.at, Some(fit));
     let mut choices = Vec::new();
     for (found, rung) in found.iter().zip(rungs) {
         let fit = name(method, rung, found.setting);
-        choices.push(choice(method.key().to_string(), fit));
+        choices.push(choice(Contender::Method(method), fit));
     }
     if plan.fan && method == Method::Loop {
         // The chosen model stands for its own iteration count.
@@ -147,7 +143,7 @@ pub(crate) fn choose(
             .into_iter()
             .filter(|(t, _)| Some(*t) != chosen)
         {
-            choices.push(choice(format!("{}-T{t:03}", method.key()), fit));
+            choices.push(choice(Contender::Cut { t }, fit));
         }
     }
     Ok(choices)

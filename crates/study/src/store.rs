@@ -352,7 +352,7 @@ impl Store {
     }
 
     /// Whether a task has scores.
-    fn is_scored(&self, study: &str, task: &str) -> Result<bool, StudyError> {
+    pub(crate) fn is_scored(&self, study: &str, task: &str) -> Result<bool, StudyError> {
         self.with(|c| {
             c.prepare_cached("SELECT EXISTS (SELECT 1 FROM score WHERE study = ? AND task = ?)")?
                 .query_row([study, task], |r| r.get(0))

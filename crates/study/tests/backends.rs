@@ -2,10 +2,10 @@
 
 use loopfit_engine::{Backend, Control, Engine, FitOutcome, FitSpec, SpecError, Threads};
 use loopfit_study::progress::Progress;
-use loopfit_study::protocol::Named;
+use loopfit_study::protocol::{Named, Study};
 use loopfit_study::run::Prepared;
 use loopfit_study::store::{self, Store, merge};
-use loopfit_study::{Shard, StudyError, builtin};
+use loopfit_study::{Shard, StudyError};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -56,10 +56,65 @@ impl Backend for Other {
     }
 }
 
+/// Two replications of one case ...
+const STUDY: &str = r#"
+title = "Small"
+seeds = { first = 5, count = 2 }
+[[cases]]
+name = "bumps"
+data = "sim:bumps"
+"#;
+
+/// ... in each way of fitting.
+const WAYS: [(&str, &str); 3] = [
+    (
+        "path",
+        r#"
+shapes = { single = 2, loop = [2, 4], untied = [2, 2] }
+[continuation]
+stages = [
+    { train = 48, valid = 32, budget = 40, updates = 20, at = 40 },
+    { train = 64, valid = 32, budget = 64, updates = 20, at = 64 },
+]
+"#,
+    ),
+    (
+        "list",
+        r#"
+budget = 40
+train = 64
+valid = 32
+[shortlist]
+single.q = [1, 2]
+loop = { q = [2], t = [2, 4] }
+untied = { q = [2], t = [2] }
+grid = { starts = 1, learning_rates = [0.01] }
+development = { seeds = { first = 1, count = 2 }, warm = 10, refine = 20, keep = 1 }
+confirmation = { warm = 10, refine = 40 }
+"#,
+    ),
+    (
+        "search",
+        r#"
+budget = 40
+train = 64
+valid = 32
+[search]
+updates = 64
+"#,
+    ),
+];
+
+fn study(number: usize) -> Named {
+    let (name, way) = WAYS[number];
+    Named::new(name, Study::parse(name, &format!("{STUDY}{way}")).unwrap())
+}
+
 fn run(named: &Named, out: &Path, shard: Shard, backend: &dyn Backend) -> Result<(), StudyError> {
     let prepared = Prepared::new(named, shard, None)?;
     let store = Store::create(out, shard)?;
-    prepared.run(&store, backend, &Control::default(), &Progress::default())
+    let entered = prepared.enter(&store, backend)?;
+    entered.run(&Control::default(), &Progress::default())
 }
 
 /// What a store holds, and how many fits of each backend.
@@ -83,9 +138,8 @@ fn content(path: &Path) -> (serde_json::Value, [usize; 2]) {
 #[test]
 fn backends_of_the_same_bits_share_a_study() {
     let cpu = Engine::new(2).unwrap();
-    for name in ["cap-path", "ebm", "separation"] {
-        let mut named = builtin::find(name).unwrap().remove(0);
-        named.study = named.study.quick();
+    for named in [study(0), study(1), study(2)] {
+        let name = &named.name;
         let directory = tempfile::tempdir().unwrap();
         let place = |name: &str| directory.path().join(name);
         run(&named, &place("cpu"), Shard::WHOLE, &cpu).unwrap();
@@ -125,8 +179,7 @@ fn backends_of_the_same_bits_share_a_study() {
 fn backends_of_other_bits_are_refused() {
     let cpu = Engine::new(2).unwrap();
     let other = Other::new("other-1", usize::MAX);
-    let mut named = builtin::find("cap-path").unwrap().remove(0);
-    named.study = named.study.quick();
+    let named = study(0);
     let directory = tempfile::tempdir().unwrap();
     let place = |name: &str| directory.path().join(name);
     let half = |index| Shard { index, count: 2 };

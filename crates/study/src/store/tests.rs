@@ -101,7 +101,8 @@ fn tamper(c: &Connection, sql: &str) {
         .unwrap()
         .map(Result::unwrap)
         .collect();
-    c.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+    c.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF")
+        .unwrap();
     for (name, _) in &triggers {
         c.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
     }

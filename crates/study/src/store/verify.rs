@@ -447,7 +447,7 @@ impl Seen {
             if task.phase == Phase::Development {
                 continue;
             }
-            if let Some(list) = &study.shortlist {
+            if let Some(list) = study.way.shortlist() {
                 needed.insert((name.clone(), run::shortlist_name(&task.case, task.split)));
                 if list.screen.is_some() {
                     needed.insert((name.clone(), "screen".to_string()));

@@ -197,7 +197,11 @@ fn flip(folder: &Path, step: usize) {
         halves.into_iter().map(|half| half.join().unwrap()).sum()
     });
     // The rest is unused space and the counters of SQLite.
-    assert!(3 * refused * step > bytes.len(), "{refused} of {}", bytes.len());
+    assert!(
+        3 * refused * step > bytes.len(),
+        "{refused} of {}",
+        bytes.len()
+    );
 }
 
 #[test]
