@@ -89,6 +89,7 @@ impl Backend for Engine {
     }
 
     fn bits(&self) -> &str {
+        // Another text whenever the pinned hashes of `tests/determinism.rs` are.
         "cpu-1"
     }
 

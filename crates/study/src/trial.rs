@@ -231,12 +231,9 @@ impl<'a> Trial<'a> {
     }
 
     pub(crate) fn wrong(&self, error: SearchError) -> StudyError {
-        match error {
-            SearchError::Interrupted => StudyError::Interrupted,
-            why => StudyError::Search {
-                of: format!("case `{}`", self.case.name),
-                why: Box::new(why),
-            },
+        StudyError::Search {
+            of: format!("case `{}`", self.case.name),
+            why: Box::new(error),
         }
     }
 
