@@ -30,11 +30,10 @@ pub(super) fn section(store: &Store, results: &Results) -> Result<Vec<Block>, St
             continue;
         };
         // The first metric only: the others are about the same models.
-        let (train, valid) = (1, 1);
         let source = Source::Simulation {
             simulation,
-            train,
-            valid,
+            train: 1,
+            valid: 1,
         };
         if point.metric != source.metric(None) {
             continue;
