@@ -266,7 +266,8 @@ fn stores() -> Vec<Vec<u8>> {
         let store = Store::create(directory.path(), Shard::WHOLE).ok()?;
         let (control, progress) = (Control::default(), Progress::default());
         let engine = Engine::new(0).ok()?;
-        prepared.run(&store, &engine, &control, &progress).ok()?;
+        let entered = prepared.enter(&store, &engine).ok()?;
+        entered.run(&control, &progress).ok()?;
         let path = store.path().to_path_buf();
         drop(store);
         std::fs::read(path).ok()

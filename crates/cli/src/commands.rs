@@ -18,9 +18,9 @@ pub(crate) mod witness;
 
 use crate::Global;
 use anyhow::Result;
-use loopfit_engine::Engine;
+use loopfit_engine::Threads;
 
 /// Runs work on the number of threads that the user asked for.
 fn on_threads<T: Send>(global: &Global, work: impl FnOnce() -> T + Send) -> Result<T> {
-    Ok(Engine::new(global.threads)?.install(work))
+    Ok(Threads::new(global.threads)?.install(work))
 }

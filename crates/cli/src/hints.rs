@@ -212,6 +212,7 @@ fn study(error: &StudyError) -> Option<String> {
         StudyError::Busy { .. }
         | StudyError::Exists { .. }
         | StudyError::OtherProtocol { .. }
+        | StudyError::OtherBits { .. }
         | StudyError::Changed { .. }
         | StudyError::OtherData { .. } => say("--out DIR"),
         _ => None,

@@ -9,7 +9,7 @@
 
 use loopfit_data::Samples;
 use loopfit_engine::{
-    Control, Engine, FitSpec, Optimiser, Predictor, RowPredictor, Scoring, Stage, Start,
+    Backend, Control, Engine, FitSpec, Optimiser, Predictor, RowPredictor, Scoring, Stage, Start,
     bytes_in_flight, flops_per_gradient, gradient,
 };
 use loopfit_likelihood::{Gaussian, Likelihood, Multiclass};
@@ -299,7 +299,7 @@ impl Measured {
             fastest(|| {
                 black_box(
                     engine
-                        .run(specs, &Control::default(), |_, _| {})
+                        .run(specs, &Control::default(), &|_, _| {})
                         .expect("a valid specification"),
                 );
             })

@@ -65,7 +65,6 @@ pub(crate) fn fit(spec: &FitSpec, level: Level, control: &Control) -> FitOutcome
 
 struct Fit<'a> {
     spec: &'a FitSpec,
-    level: Level,
     program: Program,
     validation: Loss,
     /// Current coefficients, packed, filled up with zeros.
@@ -93,7 +92,6 @@ impl<'a> Fit<'a> {
         let theta = Lane::lines(program.pack(&start));
         Self {
             validation: Loss::validation(spec.likelihood, spec.bounds, &spec.valid),
-            level,
             best: theta.clone(),
             theta,
             best_loss: f64::INFINITY,
@@ -137,14 +135,13 @@ impl<'a> Fit<'a> {
         let mut batches = Batches::new(stream, spec.train.n(), stage.batch);
         let mut gradient = Gradient::new(
             self.program.clone(),
-            self.level,
             spec.likelihood,
             spec.bounds.output,
             batches.len(),
         );
         let mut optimiser = match &stage.optimiser {
             Optimiser::Adam(settings) => Steps::Adam(Adam::new(
-                self.level,
+                self.program.level(),
                 *settings,
                 &self.program.outgoing(),
                 spec.bounds.coefficient,
@@ -153,7 +150,6 @@ impl<'a> Fit<'a> {
                 *settings,
                 spec,
                 &self.program,
-                self.level,
                 spec.stream.child("signs").nth(number as u64),
             ))),
         };

@@ -13,7 +13,6 @@ use loopfit_numerics::lanes::{Across, Kernel, LANES, Lane, Level};
 #[derive(Debug)]
 pub(crate) struct Gradient {
     program: Program,
-    level: Level,
     likelihood: Likelihood,
     bound: f32,
     batch: Strips,
@@ -30,13 +29,7 @@ pub(crate) struct Gradient {
 
 impl Gradient {
     /// For batches of `n` samples. The energy model's nodes are laid behind the batch.
-    pub(crate) fn new(
-        program: Program,
-        level: Level,
-        likelihood: Likelihood,
-        bound: f32,
-        n: usize,
-    ) -> Self {
+    pub(crate) fn new(program: Program, likelihood: Likelihood, bound: f32, n: usize) -> Self {
         let (d, outputs) = (program.d(), program.outputs());
         let mut batch = Strips::new(n, d);
         if let Likelihood::Energy(energy) = likelihood {
@@ -54,7 +47,6 @@ impl Gradient {
             full: Vec::new(),
             batch,
             program,
-            level,
             likelihood,
             bound,
         }
@@ -82,10 +74,11 @@ impl Gradient {
         let strips = self.batch.x.len() / d;
         let at_once = self.program.strips_at_once(strips);
         let coupled = matches!(self.likelihood, Likelihood::Energy(_));
+        let level = self.program.level();
         if let Likelihood::Energy(energy) = self.likelihood {
             // All outputs come before any derivative: the normaliser needs every node.
             self.program.predict(params, &self.batch.x, &mut self.out);
-            self.level.run(EnergyDerivative {
+            level.run(EnergyDerivative {
                 energy,
                 bound: self.bound,
                 weight: &self.batch.weight,
@@ -101,7 +94,7 @@ impl Gradient {
             let g_out = &mut self.g_out[start * c..end * c];
             self.program.forward(params, x, out, &mut self.kept);
             if !coupled {
-                self.level.run(Derivative {
+                level.run(Derivative {
                     likelihood: &self.likelihood,
                     bound: self.bound,
                     y: &self.batch.y[start..end],
@@ -114,7 +107,7 @@ impl Gradient {
             self.program.backward(params, x, g_out, &mut self.kept, acc);
         }
         self.program.compact(&mut self.acc);
-        self.level.run(SumLanes {
+        level.run(SumLanes {
             acc: &self.acc,
             total: &mut self.total,
         });
@@ -149,13 +142,7 @@ pub fn gradient(
     level: Level,
 ) -> Vec<f32> {
     let program = Program::new(parameters.network(), level);
-    let mut gradient = Gradient::new(
-        program.clone(),
-        level,
-        likelihood,
-        bounds.output,
-        samples.n(),
-    );
+    let mut gradient = Gradient::new(program.clone(), likelihood, bounds.output, samples.n());
     let rows: Vec<u32> = (0..samples.n() as u32).collect();
     gradient.gather(samples, &rows);
     gradient.compute(&program.pack(parameters));
@@ -165,10 +152,9 @@ pub fn gradient(
 /// Bytes of a fit's gradient computation: activations, accumulators and batch. Beside them
 /// a fit holds five vectors of its coefficients and the validation samples.
 pub fn bytes_in_flight(network: &Network, likelihood: Likelihood, batch: usize) -> usize {
-    let level = Level::fastest();
-    let program = Program::new(network, level);
+    let program = Program::new(network, Level::fastest());
     let params = vec![0.0; program.len()];
-    let mut gradient = Gradient::new(program, level, likelihood, 1.0, batch);
+    let mut gradient = Gradient::new(program, likelihood, 1.0, batch);
     gradient.compute(&params);
     gradient.bytes()
 }

@@ -1,7 +1,7 @@
 //! Running many fits at once, each a pure function of its specification.
 //!
 //! - [`FitSpec`]: all that a fit depends on; [`FitOutcome`]: what it gives;
-//! - [`Engine::run`]: the only way to train, many fits at once;
+//! - [`Backend`]: what runs fits, many at once, and the only way to train; [`Engine`]: the backend of the processor;
 //! - [`gradient()`], [`flops_per_gradient`], [`flops_per_update`] and [`bytes_in_flight`]: what an
 //!   update computes and costs;
 //! - [`tolerance()`]: how far a fit is from a stationary point of its training loss;
@@ -19,6 +19,7 @@
 
 mod adam;
 mod apply;
+mod backend;
 mod batches;
 mod convert;
 mod density;
@@ -46,6 +47,7 @@ mod tolerance;
 mod transformer;
 
 pub use apply::{ApplyError, IterationPredictions, Predictions, Score, most_likely};
+pub use backend::{Backend, Threads};
 pub use density::DensityFacts;
 pub use fit::{FitOutcome, Stop};
 pub use fitted::{Assessment, FittedModel, ModelError, Provenance};

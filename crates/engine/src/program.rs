@@ -103,6 +103,11 @@ impl Program {
         }
     }
 
+    /// The instruction level that it runs at.
+    pub(crate) fn level(&self) -> Level {
+        self.level
+    }
+
     /// Number of coefficients, without those that the network's form fixes.
     pub(crate) fn len(&self) -> usize {
         self.order.len()

@@ -1,5 +1,6 @@
 //! Many fits at once: fits across threads, samples across lanes.
 
+use crate::backend::{Backend, Threads};
 use crate::fit::{FitOutcome, fit};
 use crate::spec::{FitSpec, SpecError};
 use loopfit_numerics::lanes::Level;
@@ -56,15 +57,16 @@ impl Control {
         }
     }
 
-    pub(crate) fn count(&self, updates: usize) {
+    /// Tells of updates that a fit has made since it last told: backends do, now and then.
+    pub fn count(&self, updates: usize) {
         self.updates.fetch_add(updates as u64, Ordering::Relaxed);
     }
 }
 
-/// Runs fits on a number of threads at an instruction level. Neither changes a result.
+/// The backend of the processor: runs fits on a number of threads at an instruction level. Neither changes a result.
 #[derive(Debug)]
 pub struct Engine {
-    pool: rayon::ThreadPool,
+    threads: Threads,
     level: Level,
 }
 
@@ -76,38 +78,33 @@ impl Engine {
 
     /// An engine at a given level, for tests and benchmarks.
     pub fn at_level(threads: usize, level: Level) -> Result<Self, SpecError> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .map_err(|e| SpecError::Threads {
-                threads,
-                why: e.to_string(),
-            })?;
-        Ok(Self { pool, level })
+        let threads = Threads::new(threads)?;
+        Ok(Self { threads, level })
+    }
+}
+
+impl Backend for Engine {
+    fn name(&self) -> &str {
+        "cpu"
     }
 
-    /// Number of threads.
-    pub fn threads(&self) -> usize {
-        self.pool.current_num_threads()
+    fn bits(&self) -> &str {
+        // Another text whenever the pinned hashes of `tests/determinism.rs` are.
+        "cpu-2"
     }
 
-    /// Runs other parallel work, such as predictions, on this engine's threads.
-    pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        self.pool.install(work)
+    fn threads(&self) -> &Threads {
+        &self.threads
     }
 
-    /// Checks all specifications, then runs them. `finished(i, outcome)` is called as fits
-    /// end, in any order and from any thread; the result is in the order of the
-    /// specifications. After a stop running fits end soon
-    /// and the others at their start.
-    pub fn run(
+    fn run(
         &self,
         specs: &[FitSpec],
         control: &Control,
-        finished: impl Fn(usize, &FitOutcome) + Sync,
+        finished: &(dyn Fn(usize, &FitOutcome) + Sync),
     ) -> Result<Vec<FitOutcome>, SpecError> {
         specs.iter().try_for_each(FitSpec::check)?;
-        Ok(self.pool.install(|| {
+        Ok(self.threads.install(|| {
             specs
                 .par_iter()
                 .with_max_len(1)

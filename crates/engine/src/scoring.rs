@@ -7,7 +7,7 @@ use crate::information::{Blend, Information, Probe};
 use crate::program::Program;
 use crate::spec::{FitSpec, Scoring, Stage, WeightDecay};
 use loopfit_numerics::cholesky::Cholesky;
-use loopfit_numerics::lanes::{Lane, Level};
+use loopfit_numerics::lanes::Lane;
 use loopfit_numerics::stream::Stream;
 
 /// Weight of the past in the average of the gradient.
@@ -50,14 +50,8 @@ pub(crate) struct ScoringState {
 }
 
 impl ScoringState {
-    pub(crate) fn new(
-        settings: Scoring,
-        spec: &FitSpec,
-        program: &Program,
-        level: Level,
-        signs: Stream,
-    ) -> Self {
-        let p = program.len();
+    pub(crate) fn new(settings: Scoring, spec: &FitSpec, program: &Program, signs: Stream) -> Self {
+        let (p, level) = (program.len(), program.level());
         Self {
             settings,
             damping: settings.damping * spec.likelihood.information_scale(),

@@ -239,6 +239,14 @@ pub enum SpecError {
     /// No damped step could be computed.
     #[error("the Fisher information of these coefficients is not finite")]
     NoCurvature,
+    /// A backend that cannot go on.
+    #[error("the backend {backend} failed: {why}")]
+    Backend {
+        /// Its name.
+        backend: String,
+        /// What went wrong, and what to do.
+        why: String,
+    },
     /// The number of fits at once.
     #[error("{} ({why}): use fewer", no_threads(*threads))]
     Threads {
@@ -259,7 +267,7 @@ fn no_threads(threads: usize) -> String {
 }
 
 impl FitSpec {
-    /// Checks that the parts belong together; [`crate::Engine::run`] calls it first.
+    /// Checks that the parts belong together; backends call it first.
     pub fn check(&self) -> Result<(), SpecError> {
         if self.likelihood.outputs() != self.network.outputs() {
             return Err(SpecError::Outputs {

@@ -60,10 +60,9 @@ pub fn tolerance(
     let work = (p * p * likelihood.outputs()) as f64;
     let rows = train.n().min((MOST_WORK / work) as usize).max(1);
     let train = train.first(rows);
-    let level = Level::fastest();
-    let program = Program::new(parameters.network(), level);
+    let program = Program::new(parameters.network(), Level::fastest());
     let theta = program.pack(parameters);
-    let curvature = Curvature::new(&program, level, &theta, likelihood, bounds, &train);
+    let curvature = Curvature::new(&program, &theta, likelihood, bounds, &train);
     let mut loss = Loss::training(likelihood, bounds, &train);
     let before = loss.at(&program, &theta);
     let gradient_norm = curvature.gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
@@ -105,25 +104,19 @@ struct Curvature {
 impl Curvature {
     fn new(
         program: &Program,
-        level: Level,
         params: &[f32],
         likelihood: Likelihood,
         bounds: Bounds,
         train: &Samples,
     ) -> Self {
-        let p = params.len();
+        let (p, level) = (params.len(), program.level());
         let mut information = Information::new(program.clone(), level, likelihood, bounds);
         let (mut total, mut upper) = (vec![0.0; p], vec![0.0; p * p]);
         let all: Vec<u32> = (0..train.n() as u32).collect();
         for rows in all.chunks(ROWS_AT_ONCE) {
             let share = rows.len() as f64 / train.n() as f64;
-            let mut gradient = Gradient::new(
-                program.clone(),
-                level,
-                likelihood,
-                bounds.output,
-                rows.len(),
-            );
+            let mut gradient =
+                Gradient::new(program.clone(), likelihood, bounds.output, rows.len());
             gradient.gather(train, rows);
             gradient.compute(params);
             for (sum, g) in total.iter_mut().zip(Lane::flatten(gradient.total())) {

@@ -3,7 +3,8 @@
 
 use loopfit_data::Samples;
 use loopfit_engine::{
-    Adam, Control, Engine, FitOutcome, FitSpec, Optimiser, Scoring, Stage, Start, Stop, WeightDecay,
+    Adam, Backend, Control, Engine, FitOutcome, FitSpec, Optimiser, Scoring, Stage, Start, Stop,
+    WeightDecay,
 };
 use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Laplace, Likelihood, Multiclass};
 use loopfit_model::{Activation, Architecture, Bounds, Form, Network, Tying, growth};
@@ -142,7 +143,7 @@ fn smooth_specs() -> Vec<FitSpec> {
 fn run(specs: &[FitSpec], threads: usize, level: Level) -> Vec<FitOutcome> {
     Engine::at_level(threads, level)
         .unwrap()
-        .run(specs, &Control::default(), |_, _| {})
+        .run(specs, &Control::default(), &|_, _| {})
         .unwrap()
 }
 
@@ -361,7 +362,7 @@ fn an_interrupted_run_stops_early() {
     control.interrupt();
     let outcomes = Engine::new(1)
         .unwrap()
-        .run(&[long], &control, |_, _| {})
+        .run(&[long], &control, &|_, _| {})
         .unwrap();
     assert_eq!(outcomes[0].stop, Stop::Interrupted);
     assert_eq!(control.updates(), 0);

@@ -3,7 +3,7 @@
 use crate::error::{Error, Given};
 use crate::progress::{counted, told};
 use crate::{Fit, Method, Subject};
-use loopfit_engine::{Control, Engine};
+use loopfit_engine::{Backend, Control, Engine};
 use loopfit_model::Network;
 use loopfit_numerics::sum::{mean, standard_error};
 use loopfit_numerics::text::integer;
@@ -83,7 +83,7 @@ impl<'a> ComparisonPlan<'a> {
                 if !fit.has_test_rows() {
                     return Err(Error::Nothing("test row"));
                 }
-                let ask = fit.ask(engine.threads(), seeds.len())?;
+                let ask = fit.ask(engine.threads().count(), seeds.len())?;
                 let of_seed = |seed: &u64| Ask {
                     refit: false,
                     test_seed: Some(*seed),
@@ -126,7 +126,7 @@ impl<'a> ComparisonPlan<'a> {
 
     /// Number of threads.
     pub fn threads(&self) -> usize {
-        self.engine.threads()
+        self.engine.threads().count()
     }
 
     /// Updates of all stochastic searches, and the seconds that they take by this machine's speed, which is measured; none where the
@@ -175,7 +175,7 @@ impl<'a> ComparisonPlan<'a> {
             for ask in asks {
                 let prepared = Prepared::new(&self.source, self.fit.noise, ask)?;
                 inputs = prepared.inputs();
-                match prepared.run(engine, ask, control, &|done| advance(part * done)) {
+                match prepared.run(engine.threads(), ask, control, &|done| advance(part * done)) {
                     Ok(estimate) if estimate.complete => complete.push(estimate),
                     Ok(_) | Err(SearchError::Interrupted) => break,
                     Err(error) => return Err(Error::from(error)),

@@ -3,7 +3,7 @@
 use crate::error::{Error, Given};
 use crate::progress::told;
 use crate::{Curve, Fit, Subject};
-use loopfit_engine::{Control, Engine};
+use loopfit_engine::{Control, Threads};
 use loopfit_numerics::text::integer;
 use loopfit_search::curve::Caps;
 use loopfit_search::estimate::{Ask, Prepared};
@@ -13,7 +13,7 @@ use loopfit_search::estimate::{Ask, Prepared};
 pub struct CurvePlan<'a> {
     fit: Fit<'a>,
     subject: Subject,
-    engine: Engine,
+    threads: Threads,
     control: Control,
     notes: Vec<String>,
     ask: Ask,
@@ -25,7 +25,7 @@ impl<'a> CurvePlan<'a> {
         // It plays no part.
         fit.budget = Some(0);
         let source = fit.source(fit.seed)?;
-        let engine = Engine::new(fit.threads)?;
+        let threads = Threads::new(fit.threads)?;
         let control = fit.control();
         if let Some(given) = fit.of_delivery() {
             let of = "a model that is delivered";
@@ -37,7 +37,7 @@ impl<'a> CurvePlan<'a> {
         let ask = Ask {
             test_fraction: 0.0,
             refit: false,
-            ..fit.ask(engine.threads(), 1)?
+            ..fit.ask(threads.count(), 1)?
         };
         let prepared = Prepared::new(&source, fit.noise, &ask)?;
         let inputs = prepared.inputs();
@@ -52,7 +52,7 @@ impl<'a> CurvePlan<'a> {
         Ok(Self {
             subject: Subject::new(&source, fit.noise, inputs),
             fit,
-            engine,
+            threads,
             control,
             notes,
             ask,
@@ -99,8 +99,8 @@ impl<'a> CurvePlan<'a> {
         };
         let watch = self.fit.watch.as_deref();
         Ok(told(watch, &self.control, |advance| {
-            let (engine, control) = (&self.engine, &self.control);
-            Curve::new(&self.prepared, engine, &self.ask, &caps, control, advance)
+            let (threads, control) = (&self.threads, &self.control);
+            Curve::new(&self.prepared, threads, &self.ask, &caps, control, advance)
         })?)
     }
 }

@@ -4,11 +4,11 @@ use crate::error::Error;
 use crate::fits::Found;
 use crate::progress::{counted, told};
 use crate::{Fit, Fits, Subject};
-use loopfit_engine::{Control, Engine};
+use loopfit_engine::{Backend, Control, Engine};
 use loopfit_numerics::text;
 use loopfit_search::SearchError;
 use loopfit_search::estimate::{Ask, Prepared};
-use loopfit_search::fit::{MethodFit, Request, fit};
+use loopfit_search::fit::{MethodFit, Prepared as Searches, Request};
 use loopfit_search::replication::{Replication, Source};
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct Plan<'a> {
 #[derive(Debug)]
 enum Way {
     Estimate(Ask, Box<Prepared>),
-    Search(Request, Box<Replication>),
+    Search(Box<Searches>),
 }
 
 impl<'a> Plan<'a> {
@@ -46,7 +46,7 @@ impl<'a> Plan<'a> {
         engine: Engine,
         control: Control,
     ) -> Result<Self, Error> {
-        let ask = fit.ask(engine.threads(), 1)?;
+        let ask = fit.ask(engine.threads().count(), 1)?;
         let prepared = Prepared::new(source, fit.noise, &ask)?;
         let (rows, inputs) = (prepared.selection_rows(), prepared.inputs());
         let mut notes = source.notes();
@@ -101,13 +101,14 @@ impl<'a> Plan<'a> {
         if let Some(seconds) = fit.planned_seconds() {
             request.updates = request.updates_within(&engine, &replication, seconds)?;
         }
+        let searches = Searches::new(request, replication, fit.seed)?;
         Ok(Self {
             subject: Subject::new(source, fit.noise, inputs),
             fit,
             engine,
             control,
             notes,
-            way: Way::Search(request, Box::new(replication)),
+            way: Way::Search(Box::new(searches)),
         })
     }
 
@@ -123,14 +124,14 @@ impl<'a> Plan<'a> {
 
     /// Number of threads.
     pub fn threads(&self) -> usize {
-        self.engine.threads()
+        self.engine.threads().count()
     }
 
     /// What a stochastic search is asked for, and its samples; none where the selection is by cross-validation.
     pub fn search(&self) -> Option<(&Request, &Replication)> {
         match &self.way {
             Way::Estimate(..) => None,
-            Way::Search(request, replication) => Some((request, replication)),
+            Way::Search(searches) => Some((searches.request(), searches.replication())),
         }
     }
 
@@ -146,9 +147,7 @@ impl<'a> Plan<'a> {
     pub fn seconds(&self) -> Result<Option<f64>, Error> {
         match &self.way {
             Way::Estimate(..) => Ok(None),
-            Way::Search(request, replication) => {
-                Ok(Some(request.seconds(&self.engine, replication)?))
-            }
+            Way::Search(searches) => Ok(Some(searches.seconds(&self.engine)?)),
         }
     }
 
@@ -158,16 +157,18 @@ impl<'a> Plan<'a> {
         let watch = self.fit.watch.as_deref();
         let found = match &self.way {
             Way::Estimate(ask, prepared) => {
-                let run =
-                    |advance: &(dyn Fn(f64) + Sync)| prepared.run(engine, ask, control, advance);
+                let run = |advance: &(dyn Fn(f64) + Sync)| {
+                    prepared.run(engine.threads(), ask, control, advance)
+                };
                 Found::Estimate(Box::new(told(watch, control, run)?))
             }
-            Way::Search(request, replication) => {
+            Way::Search(searches) => {
+                let (request, replication) = (searches.request(), searches.replication());
                 let families = request.families.len() as u64;
                 let total = families.saturating_mul(request.updates as u64);
                 let error = |loss: f64| replication.error_of_loss(loss);
                 let fits = counted(watch, control, total, Some(&error), || {
-                    fit(engine, replication, self.fit.seed, request, control)
+                    searches.run(engine, control)
                 })?;
                 if fits.first().is_none_or(MethodFit::failed) {
                     return Err(Error::Failed);
@@ -176,9 +177,9 @@ impl<'a> Plan<'a> {
             }
         };
         let density = match (&found, &self.way) {
-            (Found::Search(fits), Way::Search(_, replication)) => {
-                let x = replication.problem.train.x();
-                engine.install(|| fits[0].model.density_facts(x))
+            (Found::Search(fits), Way::Search(searches)) => {
+                let x = searches.replication().problem.train.x();
+                engine.threads().install(|| fits[0].model.density_facts(x))
             }
             _ => Ok(None),
         };
@@ -188,7 +189,7 @@ impl<'a> Plan<'a> {
     pub(crate) fn budget(&self) -> usize {
         match &self.way {
             Way::Estimate(ask, _) => ask.budget,
-            Way::Search(request, _) => request.budget,
+            Way::Search(searches) => searches.request().budget,
         }
     }
 }

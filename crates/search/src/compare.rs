@@ -2,10 +2,11 @@
 
 use crate::SearchError;
 use crate::cost::{self, Equal};
-use crate::fit::{MethodFit, Refitted, Request, refit};
+use crate::fit::{MethodFit, Request};
 use crate::halving::{Found, Search, search};
+use crate::refit::{Refitted, refit};
 use crate::replication::{Noise, Replication, Source};
-use loopfit_engine::{Control, Engine};
+use loopfit_engine::{Backend, Control};
 
 /// Fits of the last rung, one for each family of each seed, that a thread has to choose from.
 const FITS_FOR_A_THREAD: usize = 2;
@@ -33,7 +34,7 @@ impl Prepared {
     /// Prepares every family on every seed's replication, each with its equal share of what `equal`
     /// names. An architecture that does not fit the cap is left out if another does.
     pub fn new(
-        engine: &Engine,
+        backend: &dyn Backend,
         source: &Source,
         noise: Option<Noise>,
         seeds: &[u64],
@@ -52,7 +53,7 @@ impl Prepared {
         let notes = request.leave_out_what_cannot_fit(problems)?;
         let mut searches = Vec::new();
         if let Some(first) = replications.first() {
-            let updates = request.equal(engine, first, equal)?;
+            let updates = request.equal(backend, first, equal)?;
             for (replication, seed) in replications.iter().zip(seeds) {
                 searches.extend(request.searches(&replication.problem, *seed, &updates)?);
             }
@@ -79,12 +80,12 @@ impl Prepared {
 
     /// Seconds that [`Prepared::run`] takes, predicted from this machine's measured speed on
     /// the first seed.
-    pub fn seconds(&self, engine: &Engine) -> Result<f64, SearchError> {
+    pub fn seconds(&self, backend: &dyn Backend) -> Result<f64, SearchError> {
         let mut sum = 0.0;
         for search in self.searches.iter().take(self.request.families.len()) {
-            sum += cost::thread_seconds(engine, search)?;
+            sum += cost::thread_seconds(backend, search)?;
         }
-        Ok(sum * self.seeds.len() as f64 / engine.threads() as f64)
+        Ok(sum * self.seeds.len() as f64 / backend.threads().count() as f64)
     }
 
     /// The seeds.
@@ -94,22 +95,26 @@ impl Prepared {
 
     /// Runs the searches, a few seeds at a time: as many as keep all threads busy. Their results do not depend on each other. When
     /// stopped, the seeds that are complete come back: methods that were cut short cannot be compared.
-    pub fn run(&self, engine: &Engine, control: &Control) -> Result<Vec<SeedFits>, SearchError> {
+    pub fn run(
+        &self,
+        backend: &dyn Backend,
+        control: &Control,
+    ) -> Result<Vec<SeedFits>, SearchError> {
         let families = self.request.families.len().max(1);
-        let together = (FITS_FOR_A_THREAD * engine.threads()).div_ceil(families);
+        let together = (FITS_FOR_A_THREAD * backend.threads().count()).div_ceil(families);
         let mut complete = Vec::new();
         let seeds = self.seeds.chunks(together);
         let replications = self.replications.chunks(together);
         let searches = self.searches.chunks(together * families);
         for ((seeds, replications), searches) in seeds.zip(replications).zip(searches) {
-            let found = search(&(engine, control), searches)?;
-            let refitted = refit(&(engine, control), searches, &found)?;
+            let found = search(backend, control, searches)?;
+            let refitted = refit(backend, control, searches, &found)?;
             if control.is_stopped() {
                 break;
             }
             let mut found = found.into_iter().zip(refitted);
             for (seed, replication) in seeds.iter().zip(replications) {
-                complete.push(self.seed_fits(engine, *seed, replication, &mut found)?);
+                complete.push(self.seed_fits(backend, *seed, replication, &mut found)?);
             }
         }
         Ok(complete)
@@ -117,13 +122,13 @@ impl Prepared {
 
     fn seed_fits(
         &self,
-        engine: &Engine,
+        backend: &dyn Backend,
         seed: u64,
         replication: &Replication,
         found: &mut (impl Iterator<Item = (Found, Option<Refitted>)> + Send),
     ) -> Result<SeedFits, SearchError> {
         let request = &self.request;
-        engine.install(|| {
+        backend.threads().install(|| {
             let families = request.families.iter().zip(found);
             let fits = families.map(|(family, (found, refitted))| {
                 request.finish(replication, seed, family.clone(), found, refitted)

@@ -3,7 +3,7 @@
 use crate::SearchError;
 use crate::halving::Search;
 use crate::plan::Rung;
-use loopfit_engine::{Control, Engine, FitSpec, flops_per_gradient, flops_per_update};
+use loopfit_engine::{Backend, Control, FitSpec, flops_per_gradient, flops_per_update};
 use loopfit_likelihood::Likelihood;
 use std::time::Duration;
 
@@ -44,19 +44,18 @@ fn mean_flops(search: &Search, rung: Rung) -> Result<f64, SearchError> {
 
 /// The fits of a rung, from fresh starts.
 fn specs(search: &Search, rung: Rung) -> Result<Vec<FitSpec>, SearchError> {
-    let (protocol, problem) = (&search.protocol, &search.problem);
-    let specs = search.settings.iter();
-    specs
-        .map(|setting| setting.spec(protocol, problem, 0, rung, None))
+    let settings = search.settings.iter();
+    settings
+        .map(|setting| search.spec(setting, 0, rung, None))
         .collect()
 }
 
-/// Seconds that the searches take together on the engine's threads, from the measured speed of
+/// Seconds that the searches take together on the backend's threads, from the measured speed of
 /// a few updates.
-pub fn seconds(engine: &Engine, searches: &[Search]) -> Result<f64, SearchError> {
+pub fn seconds(backend: &dyn Backend, searches: &[Search]) -> Result<f64, SearchError> {
     let mut rungs: Vec<Vec<f64>> = Vec::new();
     for search in searches {
-        let mut costs = rung_costs(engine, search)?;
+        let mut costs = rung_costs(backend, search)?;
         if let (true, Some(last)) = (search.protocol.refit, costs.last()) {
             costs.push(RungCost { fits: 1, ..*last });
         }
@@ -69,7 +68,7 @@ pub fn seconds(engine: &Engine, searches: &[Search]) -> Result<f64, SearchError>
     }
     let spans = rungs
         .into_iter()
-        .map(|fits| makespan(fits, engine.threads()));
+        .map(|fits| makespan(fits, backend.threads().count()));
     Ok(spans.sum())
 }
 
@@ -86,14 +85,14 @@ fn makespan(mut jobs: Vec<f64>, threads: usize) -> f64 {
 }
 
 /// Seconds of one thread that a search takes.
-pub fn thread_seconds(engine: &Engine, search: &Search) -> Result<f64, SearchError> {
-    let costs = rung_costs(engine, search)?;
+pub fn thread_seconds(backend: &dyn Backend, search: &Search) -> Result<f64, SearchError> {
+    let costs = rung_costs(backend, search)?;
     Ok(costs.iter().map(|c| c.fits as f64 * c.seconds).sum())
 }
 
 /// What each rung costs. The setting with about as many operations as the mean is timed: what a smaller network spends beside
 /// its operations would be multiplied.
-fn rung_costs(engine: &Engine, search: &Search) -> Result<Vec<RungCost>, SearchError> {
+fn rung_costs(backend: &dyn Backend, search: &Search) -> Result<Vec<RungCost>, SearchError> {
     let mut costs: Vec<RungCost> = Vec::new();
     let mut timed: Option<(usize, Timing)> = None;
     for rung in &search.plan.rungs {
@@ -106,7 +105,7 @@ fn rung_costs(engine: &Engine, search: &Search) -> Result<Vec<RungCost>, SearchE
                 let specs = specs(search, *rung)?;
                 let typical = specs.iter().min_by(|a, b| far(a).total_cmp(&far(b)));
                 let typical = typical.ok_or(SearchError::NothingToTry)?;
-                let timing = Timing::new(engine, typical)?;
+                let timing = Timing::new(backend, typical)?;
                 timing.scaled(mean / flops_per_update(typical))
             }
         };
@@ -138,7 +137,7 @@ impl Timing {
     }
 
     /// From runs of two lengths of a fit's first stage.
-    pub fn new(engine: &Engine, spec: &FitSpec) -> Result<Self, SearchError> {
+    pub fn new(backend: &dyn Backend, spec: &FitSpec) -> Result<Self, SearchError> {
         let time = |updates: usize, runs: usize| -> Result<f64, SearchError> {
             let mut spec = spec.clone();
             let Some(stage) = spec.stages.first_mut() else {
@@ -149,8 +148,8 @@ impl Timing {
             let mut fastest = f64::INFINITY;
             for _ in 0..runs {
                 // Of the thread that runs the fit, whatever else the machine does.
-                let outcomes =
-                    engine.run(std::slice::from_ref(&spec), &Control::default(), |_, _| {})?;
+                let specs = std::slice::from_ref(&spec);
+                let outcomes = backend.run(specs, &Control::default(), &|_, _| {})?;
                 let seconds = outcomes.iter().map(|outcome| outcome.seconds).sum();
                 fastest = fastest.min(seconds);
             }

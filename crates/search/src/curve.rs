@@ -2,7 +2,7 @@
 
 use crate::SearchError;
 use crate::estimate::{Ask, Beside, Entry, Prepared};
-use loopfit_engine::{Control, Engine};
+use loopfit_engine::{Control, Threads};
 use loopfit_numerics::text::count as counted;
 
 /// Caps of a curve unless others are asked for, as far as there are as many rows.
@@ -51,7 +51,7 @@ impl Curve {
     /// budget of `ask` plays no part. Interrupted, the caps that were finished are given.
     pub fn new(
         prepared: &Prepared,
-        engine: &Engine,
+        threads: &Threads,
         ask: &Ask,
         caps: &Caps,
         control: &Control,
@@ -63,7 +63,7 @@ impl Curve {
         if let (Caps::Given(_), Some(cap)) = (caps, list.iter().find(too_small)) {
             return Err(prepared.nothing_fits(*cap, ask));
         }
-        let points = prepared.under_caps(engine, ask, &list, control, advance)?;
+        let points = prepared.under_caps(threads, ask, &list, control, advance)?;
         let missing = |cap: &&usize| points.iter().all(|(found, _)| found != *cap);
         if let Some(cap) = list.iter().find(missing).filter(|_| !control.is_stopped())
             && (*caps != Caps::Usual || points.is_empty())
@@ -73,7 +73,7 @@ impl Curve {
         if points.is_empty() {
             return Err(SearchError::Interrupted);
         }
-        let Beside { constant, no_cap } = prepared.beside(engine, ask, control)?;
+        let Beside { constant, no_cap } = prepared.beside(threads, ask, control)?;
         let mut curve = Self {
             points: Vec::new(),
             constant,

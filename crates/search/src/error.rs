@@ -115,9 +115,6 @@ pub enum SearchError {
     /// A sample size of zero.
     #[error("a simulation needs at least one {0} observation")]
     NoSamples(&'static str),
-    /// Whoever runs the fits could not.
-    #[error(transparent)]
-    Fits(Box<dyn std::error::Error + Send + Sync>),
     /// Stopped by the caller.
     #[error("interrupted")]
     Interrupted,

@@ -8,7 +8,7 @@ use crate::SearchError;
 use crate::judge::{Judge, Judgement};
 use crate::replication::{Noise, Source, TableSource, bounds, likelihood};
 use loopfit_data::{Preprocessing, Task};
-use loopfit_engine::{Assessment, Control, Engine, FittedModel, Provenance, error_name};
+use loopfit_engine::{Assessment, Control, FittedModel, Provenance, Threads, error_name};
 use loopfit_estimate::{Choice, Chosen, Problem, Request, Selection, Watch, finish};
 use loopfit_likelihood::{Floor, Likelihood};
 use loopfit_model::{Activation, Bounds, Method, Network, Reduced};
@@ -204,12 +204,12 @@ impl Prepared {
     /// Selects, scores and fits. `advance` is told which part of the work is done.
     pub fn run(
         &self,
-        engine: &Engine,
+        threads: &Threads,
         ask: &Ask,
         control: &Control,
         advance: &(dyn Fn(f64) + Sync),
     ) -> Result<Estimate, SearchError> {
-        engine.install(|| self.run_here(ask, control, advance))
+        threads.install(|| self.run_here(ask, control, advance))
     }
 
     fn run_here(
@@ -299,7 +299,7 @@ impl Prepared {
     /// interrupted. The budget of `ask` plays no part.
     pub fn under_caps(
         &self,
-        engine: &Engine,
+        threads: &Threads,
         ask: &Ask,
         caps: &[usize],
         control: &Control,
@@ -311,7 +311,7 @@ impl Prepared {
             stop: &stop,
             advance,
         };
-        engine.install(|| {
+        threads.install(|| {
             let mut found = Vec::new();
             for selection in self.select(&self.first, ask, caps, 1.0, stream, watch)? {
                 let Some(best) = selection.best() else {
@@ -327,13 +327,13 @@ impl Prepared {
     /// Errors of a constant and of what is reached without a cap, by cross-validation.
     pub fn beside(
         &self,
-        engine: &Engine,
+        threads: &Threads,
         ask: &Ask,
         control: &Control,
     ) -> Result<Beside, SearchError> {
         let stop = || control.is_stopped();
         let stream = Stream::new(ask.seed).child("estimate").child("no cap");
-        engine.install(|| {
+        threads.install(|| {
             let no_cap = self
                 .no_cap(stream, &stop)?
                 .map(|(name, error, _)| (name, error));

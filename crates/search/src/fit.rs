@@ -3,12 +3,13 @@
 use crate::SearchError;
 use crate::cost::{self, Equal};
 use crate::family::Family;
-use crate::halving::{Entry, Fits, Found, Search, search};
+use crate::halving::{Found, Search, search};
 use crate::judge::Judgement;
-use crate::plan::{LEAST_UPDATES, Plan, Rung, Setting};
+use crate::plan::{LEAST_UPDATES, Plan, Setting};
 use crate::protocol::Protocol;
+use crate::refit::{Refitted, refit};
 use crate::replication::{Problem, Replication};
-use loopfit_engine::{Control, Engine, FittedModel, Provenance, Stop, Tolerance, tolerance};
+use loopfit_engine::{Backend, Control, FittedModel, Provenance, Stop, Tolerance, tolerance};
 use loopfit_model::budget::BudgetError;
 use loopfit_model::{Architecture, ArchitectureChoice, Budget, Method, Network, Tokens};
 use loopfit_numerics::stream::Stream;
@@ -23,8 +24,6 @@ pub const STANDARD: usize = 96_000;
 pub const STRONG: usize = 400_000;
 /// Most updates that a time limit is turned into.
 const MOST_UPDATES: f64 = 1e10;
-/// Fewest updates of a refit, unless its rung had fewer.
-const LEAST_REFIT: usize = 200;
 
 /// What is searched: the cap, the families and how long.
 #[derive(Clone, Debug)]
@@ -189,25 +188,25 @@ impl Request {
         ))
     }
 
-    /// The same number of updates for every family.
-    fn same_updates(&self) -> Vec<usize> {
-        vec![self.updates; self.families.len()]
+    /// The search of each family, all with the same number of updates.
+    fn alike(&self, problem: &Arc<Problem>, seed: u64) -> Result<Vec<Search>, SearchError> {
+        self.searches(problem, seed, &vec![self.updates; self.families.len()])
     }
 
     /// Updates of each family so that all have what Loop of the first architecture (or else the
     /// first family) has with [`Request::updates`].
     pub fn equal(
         &self,
-        engine: &Engine,
+        backend: &dyn Backend,
         replication: &Replication,
         equal: Equal,
     ) -> Result<Vec<usize>, SearchError> {
-        let searches = self.searches(&replication.problem, 0, &self.same_updates())?;
+        let searches = self.alike(&replication.problem, 0)?;
         let costs: Vec<f64> = searches
             .iter()
             .map(|search| match equal {
                 Equal::Updates => Ok(1.0),
-                Equal::Time => cost::thread_seconds(engine, search),
+                Equal::Time => cost::thread_seconds(backend, search),
                 Equal::Flops => cost::flops(search),
             })
             .collect::<Result<_, _>>()?;
@@ -221,16 +220,10 @@ impl Request {
             .collect())
     }
 
-    /// Seconds that [`fit`] takes, predicted from this machine's measured speed.
-    pub fn seconds(&self, engine: &Engine, replication: &Replication) -> Result<f64, SearchError> {
-        let searches = self.searches(&replication.problem, 0, &self.same_updates())?;
-        cost::seconds(engine, &searches)
-    }
-
-    /// The number of updates with which [`fit`] takes about so many seconds.
+    /// The number of updates with which [`Prepared::run`] takes about so many seconds.
     pub fn updates_within(
         &self,
-        engine: &Engine,
+        backend: &dyn Backend,
         replication: &Replication,
         seconds: f64,
     ) -> Result<usize, SearchError> {
@@ -238,7 +231,8 @@ impl Request {
         request.updates = STANDARD;
         // Rungs are not quite proportional to the updates: the second look corrects the first.
         for _ in 0..2 {
-            let predicted = request.seconds(engine, replication)?;
+            let searches = request.alike(&replication.problem, 0)?;
+            let predicted = cost::seconds(backend, &searches)?;
             let updates = request.updates as f64 * seconds / predicted;
             request.updates = updates.clamp(LEAST_UPDATES as f64, MOST_UPDATES) as usize;
         }
@@ -307,112 +301,94 @@ impl Request {
     }
 }
 
-/// A fit that went on with all samples.
-#[derive(Clone, Debug)]
-pub struct Refitted {
-    /// What it gave.
-    pub outcome: loopfit_engine::FitOutcome,
-    /// Training and validation samples together.
-    pub train: Arc<loopfit_data::Samples>,
-}
-
-/// Where the protocol asks for it, goes on from what each search found with training and
-/// validation samples together, for as many updates as the found fit took to its best
-/// checkpoint. None where there is nothing to go on from.
-pub fn refit(
-    fits: &impl Fits,
-    searches: &[Search],
-    found: &[Found],
-) -> Result<Vec<Option<Refitted>>, SearchError> {
-    let mut entries: Vec<Entry> = Vec::new();
-    let mut trains = Vec::new();
-    let mut wanted = vec![false; found.len()];
-    for (i, (search, found)) in searches.iter().zip(found).enumerate() {
-        let good = found.outcome.validation.is_finite() && !fits.is_stopped();
-        if !(search.protocol.refit && good) {
-            continue;
-        }
-        wanted[i] = true;
-        let problem = &search.problem;
-        let all = Arc::new(problem.train.followed_by(&problem.valid)?);
-        let problem = Problem {
-            train: all.clone(),
-            valid: all.clone(),
-            ..(**problem).clone()
-        };
-        let rung = search.plan.rungs[found.rung];
-        let updates = found.outcome.best_update.max(LEAST_REFIT).min(rung.updates);
-        let number = search.plan.rungs.len();
-        let setting = &search.settings[found.setting];
-        let (rung, start) = (Rung { updates, ..rung }, Some(&found.outcome));
-        entries.push(Entry {
-            search: i,
-            rung: number,
-            setting: found.setting,
-            spec: setting.spec(&search.protocol, &problem, number, rung, start)?,
-        });
-        trains.push(all);
-    }
-    let outcomes = fits.run(entries)?.into_iter();
-    let mut outcomes = outcomes
-        .zip(trains)
-        .map(|(outcome, train)| Refitted { outcome, train });
-    let next = |wanted: bool| if wanted { outcomes.next() } else { None };
-    Ok(wanted.into_iter().map(next).collect())
-}
-
-/// Searches with every family; the fits come back in the order of their validation loss, so
-/// that the first is the one to keep. Test samples are read after that order is settled. When
-/// stopped, the best so far comes back, and families that were not reached come last.
-pub fn fit(
-    engine: &Engine,
-    replication: &Replication,
+/// A search with every family that is ready to run.
+#[derive(Debug)]
+pub struct Prepared {
+    request: Request,
+    replication: Replication,
     seed: u64,
-    request: &Request,
-    control: &Control,
-) -> Result<Vec<MethodFit>, SearchError> {
-    let searches = request.searches(&replication.problem, seed, &request.same_updates())?;
-    let found = search(&(engine, control), &searches)?;
-    let refitted = refit(&(engine, control), &searches, &found)?;
-    let mut found: Vec<(Family, Found, Option<Refitted>)> = request
-        .families
-        .iter()
-        .zip(found)
-        .zip(refitted)
-        .map(|((family, found), refitted)| (family.clone(), found, refitted))
-        .collect();
-    if found.iter().all(|(_, found, _)| found.updates == 0) {
-        return Err(SearchError::Interrupted);
+    searches: Vec<Search>,
+}
+
+impl Prepared {
+    /// Prepares the search of each family on a replication, all with the same number of updates.
+    pub fn new(request: Request, replication: Replication, seed: u64) -> Result<Self, SearchError> {
+        let searches = request.alike(&replication.problem, seed)?;
+        Ok(Self {
+            request,
+            replication,
+            seed,
+            searches,
+        })
     }
-    // Those that were not reached come last, in their usual order.
-    let loss = |found: &Found| match found.updates {
-        0 => f64::INFINITY,
-        _ => found.outcome.validation,
-    };
-    found.sort_by(|(_, a, _), (_, b, _)| {
-        let by_turn = (a.updates == 0).cmp(&(b.updates == 0));
-        by_turn.then(loss(a).total_cmp(&loss(b)))
-    });
-    let problem = &replication.problem;
-    let first = found.first().and_then(|(_, _, refitted)| refitted.as_ref());
-    let train = first.map_or(&problem.train, |r| &r.train).clone();
-    engine.install(|| {
-        let mut fits: Vec<MethodFit> = found
-            .into_iter()
-            .map(|(family, found, refitted)| {
-                request.finish(replication, seed, family, found, refitted)
-            })
-            .collect::<Result<_, _>>()?;
-        if let Some(best) = fits.first_mut()
-            && !best.failed()
-            && !control.is_stopped()
-        {
-            let parameters = &best.model.parameters;
-            // Too large to measure, or not finite: then there is nothing to report.
-            best.tolerance = tolerance(parameters, problem.likelihood, problem.bounds, &train).ok();
+
+    /// What is searched.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// The samples.
+    pub fn replication(&self) -> &Replication {
+        &self.replication
+    }
+
+    /// Seconds that [`Prepared::run`] takes, predicted from this machine's measured speed.
+    pub fn seconds(&self, backend: &dyn Backend) -> Result<f64, SearchError> {
+        cost::seconds(backend, &self.searches)
+    }
+
+    /// Searches with every family; the fits come back in the order of their validation loss, so
+    /// that the first is the one to keep. Test samples are read after that order is settled. When
+    /// stopped, the best so far comes back, and families that were not reached come last.
+    pub fn run(
+        &self,
+        backend: &dyn Backend,
+        control: &Control,
+    ) -> Result<Vec<MethodFit>, SearchError> {
+        let (request, replication) = (&self.request, &self.replication);
+        let found = search(backend, control, &self.searches)?;
+        let refitted = refit(backend, control, &self.searches, &found)?;
+        let mut found: Vec<(Family, Found, Option<Refitted>)> = request
+            .families
+            .iter()
+            .zip(found)
+            .zip(refitted)
+            .map(|((family, found), refitted)| (family.clone(), found, refitted))
+            .collect();
+        if found.iter().all(|(_, found, _)| found.updates == 0) {
+            return Err(SearchError::Interrupted);
         }
-        Ok(fits)
-    })
+        // Those that were not reached come last, in their usual order.
+        let loss = |found: &Found| match found.updates {
+            0 => f64::INFINITY,
+            _ => found.outcome.validation,
+        };
+        found.sort_by(|(_, a, _), (_, b, _)| {
+            let by_turn = (a.updates == 0).cmp(&(b.updates == 0));
+            by_turn.then(loss(a).total_cmp(&loss(b)))
+        });
+        let problem = &replication.problem;
+        let first = found.first().and_then(|(_, _, refitted)| refitted.as_ref());
+        let train = first.map_or(&problem.train, |r| &r.train).clone();
+        backend.threads().install(|| {
+            let mut fits: Vec<MethodFit> = found
+                .into_iter()
+                .map(|(family, found, refitted)| {
+                    request.finish(replication, self.seed, family, found, refitted)
+                })
+                .collect::<Result<_, _>>()?;
+            if let Some(best) = fits.first_mut()
+                && !best.failed()
+                && !control.is_stopped()
+            {
+                let parameters = &best.model.parameters;
+                // Too large to measure, or not finite: then there is nothing to report.
+                best.tolerance =
+                    tolerance(parameters, problem.likelihood, problem.bounds, &train).ok();
+            }
+            Ok(fits)
+        })
+    }
 }
 
 #[cfg(test)]

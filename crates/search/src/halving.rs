@@ -4,7 +4,8 @@ use crate::SearchError;
 use crate::plan::{Plan, Rung, Setting};
 use crate::protocol::Protocol;
 use crate::replication::Problem;
-use loopfit_engine::{Control, Engine, FitOutcome, FitSpec};
+use loopfit_engine::{Backend, Control, FitOutcome, FitSpec, Start};
+use loopfit_model::growth;
 use std::sync::Arc;
 
 /// What one search tries.
@@ -20,6 +21,36 @@ pub struct Search {
     pub plan: Plan,
     /// Whether only a network with all its iterations may be kept, as long as there is one.
     pub whole: bool,
+}
+
+impl Search {
+    /// The fit of a setting at rung number `number`, from a fresh start or from where the last rung ended.
+    pub(crate) fn spec(
+        &self,
+        setting: &Setting,
+        number: usize,
+        rung: Rung,
+        start: Option<&FitOutcome>,
+    ) -> Result<FitSpec, SearchError> {
+        let (protocol, problem) = (&self.protocol, &self.problem);
+        let network = setting.network_at(rung)?;
+        let loss = start.map(|outcome| outcome.validation);
+        let start = match start.map(|outcome| &outcome.parameters) {
+            None => protocol.fresh(&network),
+            Some(p) if *p.network() == network => Start::Given(p.clone()),
+            Some(p) => Start::Given(growth::iterate(p, network.tying().iterations())?),
+        };
+        Ok(FitSpec {
+            likelihood: problem.likelihood,
+            bounds: problem.bounds,
+            train: problem.train.clone(),
+            valid: problem.valid.clone(),
+            start,
+            stages: vec![protocol.stage(&network, problem, setting.draw, rung.updates, loss)],
+            network,
+            stream: setting.stream.child("rung").nth(number as u64),
+        })
+    }
 }
 
 /// What one search found.
@@ -169,83 +200,106 @@ pub struct Entry {
     pub spec: FitSpec,
 }
 
-/// Who runs the fits of a search: an engine, or one that remembers what it ran before.
-pub trait Fits {
-    /// The outcomes, in the order of the entries.
-    fn run(&self, entries: Vec<Entry>) -> Result<Vec<FitOutcome>, SearchError>;
-
-    /// Whether to stop before the next rung.
-    fn is_stopped(&self) -> bool;
+/// Searches that are run together, round by round: which fits are next, and what they gave. Who runs the fits, and whether it
+/// remembers what it ran before, is not its business.
+pub struct Rounds<'a> {
+    searches: &'a [Search],
+    races: Vec<Race>,
+    /// The next round, counted from zero.
+    next: usize,
+    /// Search and place in its race of the fits that are being run.
+    running: Vec<(usize, usize)>,
 }
 
-impl Fits for (&Engine, &Control) {
-    fn run(&self, entries: Vec<Entry>) -> Result<Vec<FitOutcome>, SearchError> {
-        let specs: Vec<FitSpec> = entries.into_iter().map(|entry| entry.spec).collect();
-        let control = self.1;
-        Ok(self.0.run(&specs, control, |_, outcome| {
-            control.saw(outcome.validation);
-        })?)
+impl<'a> Rounds<'a> {
+    /// Before the first round.
+    pub fn new(searches: &'a [Search]) -> Self {
+        let races = searches.iter().map(|s| Race::new(s.settings.len()));
+        Self {
+            searches,
+            races: races.collect(),
+            next: 0,
+            running: Vec::new(),
+        }
     }
 
-    fn is_stopped(&self) -> bool {
-        self.1.is_stopped()
+    /// The fits of the next round; none after the last. The searches take turns: whenever the fits are stopped, all have come about
+    /// as far.
+    pub fn next_round(&mut self) -> Result<Option<Vec<Entry>>, SearchError> {
+        let mut turns: Vec<((usize, usize), Entry)> = Vec::new();
+        let mut over = true;
+        for (s, search) in self.searches.iter().enumerate() {
+            let Some(rung) = search.plan.rungs.get(self.next) else {
+                continue;
+            };
+            over = false;
+            self.races[s].narrow(*rung);
+            for (place, runner) in self.races[s].running.iter().enumerate() {
+                let setting = &search.settings[runner.setting];
+                let spec = search.spec(setting, self.next, *rung, runner.current.as_ref())?;
+                let entry = Entry {
+                    search: s,
+                    rung: self.next,
+                    setting: runner.setting,
+                    spec,
+                };
+                turns.push(((s, place), entry));
+            }
+        }
+        turns.sort_by_key(|((s, place), _)| (*place, *s));
+        let (running, entries): (Vec<_>, Vec<Entry>) = turns.into_iter().unzip();
+        self.running = running;
+        Ok((!over).then_some(entries))
+    }
+
+    /// Takes what the fits of the round gave, in their order.
+    pub fn take(&mut self, outcomes: Vec<FitOutcome>) {
+        for ((s, place), outcome) in self.running.drain(..).zip(outcomes) {
+            let (search, race) = (&self.searches[s], &mut self.races[s]);
+            race.updates += outcome.updates;
+            let rungs = &search.plan.rungs;
+            let longer = self.next > 0 && rungs[self.next].shorten < rungs[self.next - 1].shorten;
+            race.running[place].advance(self.next, outcome, search.whole && longer);
+        }
+        self.races.iter_mut().for_each(Race::sort);
+        self.next += 1;
+    }
+
+    /// What each search found in the rounds so far.
+    pub fn finish(self) -> Result<Vec<Found>, SearchError> {
+        let finished = self.races.into_iter().zip(self.searches);
+        finished
+            .map(|(race, s)| race.finish(&s.plan, s.whole))
+            .collect()
     }
 }
 
 /// Runs all searches together, so that every thread has work until the end. Deterministic
 /// for given settings, whatever the threads. A search that is stopped gives the best so far.
-pub fn search(fits: &impl Fits, searches: &[Search]) -> Result<Vec<Found>, SearchError> {
-    let mut races: Vec<Race> = searches
-        .iter()
-        .map(|s| Race::new(s.settings.len()))
-        .collect();
-    let rungs = searches
-        .iter()
-        .map(|s| s.plan.rungs.len())
-        .max()
-        .unwrap_or(0);
-    for number in 0..rungs {
-        if number > 0 && fits.is_stopped() {
+pub fn search(
+    backend: &dyn Backend,
+    control: &Control,
+    searches: &[Search],
+) -> Result<Vec<Found>, SearchError> {
+    let mut rounds = Rounds::new(searches);
+    while let Some(entries) = rounds.next_round()? {
+        rounds.take(outcomes(backend, control, entries)?);
+        if control.is_stopped() {
             break;
         }
-        let mut entries: Vec<Entry> = Vec::new();
-        let mut of: Vec<(usize, usize)> = Vec::new();
-        for (s, search) in searches.iter().enumerate() {
-            let Some(rung) = search.plan.rungs.get(number) else {
-                continue;
-            };
-            races[s].narrow(*rung);
-            for (place, runner) in races[s].running.iter().enumerate() {
-                let start = runner.current.as_ref();
-                let setting = &search.settings[runner.setting];
-                let (protocol, problem) = (&search.protocol, &search.problem);
-                entries.push(Entry {
-                    search: s,
-                    rung: number,
-                    setting: runner.setting,
-                    spec: setting.spec(protocol, problem, number, *rung, start)?,
-                });
-                of.push((s, place));
-            }
-        }
-        // The searches take turns: whenever it is stopped, all have come about as far.
-        let mut turns: Vec<((usize, usize), Entry)> = of.into_iter().zip(entries).collect();
-        turns.sort_by_key(|((s, place), _)| (*place, *s));
-        let (of, entries): (Vec<(usize, usize)>, Vec<Entry>) = turns.into_iter().unzip();
-        let outcomes = fits.run(entries)?;
-        for ((s, place), outcome) in of.into_iter().zip(outcomes) {
-            races[s].updates += outcome.updates;
-            let rungs = &searches[s].plan.rungs;
-            let longer = number > 0 && rungs[number].shorten < rungs[number - 1].shorten;
-            let replace = searches[s].whole && longer;
-            races[s].running[place].advance(number, outcome, replace);
-        }
-        races.iter_mut().for_each(Race::sort);
     }
-    let finished = races.into_iter().zip(searches);
-    finished
-        .map(|(race, s)| race.finish(&s.plan, s.whole))
-        .collect()
+    rounds.finish()
+}
+
+/// The outcomes of some fits.
+pub(crate) fn outcomes(
+    backend: &dyn Backend,
+    control: &Control,
+    entries: Vec<Entry>,
+) -> Result<Vec<FitOutcome>, SearchError> {
+    let specs: Vec<FitSpec> = entries.into_iter().map(|entry| entry.spec).collect();
+    let finished = |_, outcome: &FitOutcome| control.saw(outcome.validation);
+    Ok(backend.run(&specs, control, &finished)?)
 }
 
 #[cfg(test)]
@@ -255,26 +309,8 @@ mod tests {
     use crate::fit::Request;
     use crate::replication::Source;
     use loopfit_data::Simulation;
+    use loopfit_engine::Engine;
     use loopfit_model::{ArchitectureChoice, Method};
-    use std::sync::Mutex;
-
-    /// Runs fits and writes down whose turn it was.
-    struct Recorder {
-        engine: Engine,
-        turns: Mutex<Vec<Vec<usize>>>,
-    }
-
-    impl Fits for Recorder {
-        fn run(&self, entries: Vec<Entry>) -> Result<Vec<FitOutcome>, SearchError> {
-            let turns = entries.iter().map(|entry| entry.search).collect();
-            self.turns.lock().unwrap().push(turns);
-            (&self.engine, &Control::default()).run(entries)
-        }
-
-        fn is_stopped(&self) -> bool {
-            false
-        }
-    }
 
     /// 3200 updates are four starts: whoever stops the first rung stops all searches about as early.
     #[test]
@@ -292,12 +328,13 @@ mod tests {
         };
         let problem = source.replication(1, None).unwrap().problem;
         let searches = request.searches(&problem, 1, &[3200; 3]).unwrap();
-        let recorder = Recorder {
-            engine: Engine::new(1).unwrap(),
-            turns: Mutex::default(),
-        };
-        search(&recorder, &searches).unwrap();
-        let turns = recorder.turns.into_inner().unwrap();
+        let (engine, control) = (Engine::new(1).unwrap(), Control::default());
+        let mut rounds = Rounds::new(&searches);
+        let mut turns: Vec<Vec<usize>> = Vec::new();
+        while let Some(entries) = rounds.next_round().unwrap() {
+            turns.push(entries.iter().map(|entry| entry.search).collect());
+            rounds.take(outcomes(&engine, &control, entries).unwrap());
+        }
         assert_eq!(turns[0], [0, 1, 2].repeat(4));
         assert_eq!(turns[1..], [[0, 1, 2]; 3]);
     }

@@ -9,6 +9,7 @@
 //!   a table, and how a model is judged on them;
 //! - [`estimate`]: the model that a table supports, by cross-validation, with a last fit to all rows;
 //! - [`curve`]: that model's error against the cap;
+//! - [`refit`]: what was found, fitted on with the validation samples;
 //! - [`fit`]: all families on one replication, the best one kept;
 //! - [`compare`]: all families on many replications, paired;
 //! - [`cost`]: updates, operations and seconds of searches before they run.
@@ -29,6 +30,7 @@ pub mod halving;
 mod judge;
 pub mod plan;
 pub mod protocol;
+pub mod refit;
 pub mod replication;
 pub mod shapes;
 

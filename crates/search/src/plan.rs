@@ -2,9 +2,7 @@
 
 use crate::SearchError;
 use crate::protocol::{Draw, Protocol};
-use crate::replication::Problem;
-use loopfit_engine::{FitOutcome, FitSpec, Start};
-use loopfit_model::{Network, Tying, growth};
+use loopfit_model::{Network, Tying};
 use loopfit_numerics::stream::Stream;
 
 /// Fewest updates that a search can spread.
@@ -125,35 +123,6 @@ impl Setting {
                 }
             })
             .collect()
-    }
-
-    /// The fit of this setting at rung number `number`, from a fresh start or from where the
-    /// last rung ended.
-    pub(crate) fn spec(
-        &self,
-        protocol: &Protocol,
-        problem: &Problem,
-        number: usize,
-        rung: Rung,
-        start: Option<&FitOutcome>,
-    ) -> Result<FitSpec, SearchError> {
-        let network = self.network_at(rung)?;
-        let loss = start.map(|outcome| outcome.validation);
-        let start = match start.map(|outcome| &outcome.parameters) {
-            None => protocol.fresh(&network),
-            Some(p) if *p.network() == network => Start::Given(p.clone()),
-            Some(p) => Start::Given(growth::iterate(p, network.tying().iterations())?),
-        };
-        Ok(FitSpec {
-            likelihood: problem.likelihood,
-            bounds: problem.bounds,
-            train: problem.train.clone(),
-            valid: problem.valid.clone(),
-            start,
-            stages: vec![protocol.stage(&network, problem, self.draw, rung.updates, loss)],
-            network,
-            stream: self.stream.child("rung").nth(number as u64),
-        })
     }
 
     /// The network with as many iterations as a rung gives it.

@@ -2,7 +2,7 @@
 
 use loopfit_data::Table;
 use loopfit_data::table::Column;
-use loopfit_engine::{Control, Engine};
+use loopfit_engine::{Control, Threads};
 use loopfit_model::{Activation, Method};
 use loopfit_numerics::stream::Stream;
 use loopfit_search::SearchError;
@@ -49,8 +49,8 @@ fn ask() -> Ask {
 }
 
 fn curve(prepared: &Prepared, caps: &Caps, control: &Control) -> Result<Curve, SearchError> {
-    let engine = Engine::new(2).unwrap();
-    Curve::new(prepared, &engine, &ask(), caps, control, &|_| ())
+    let threads = Threads::new(2).unwrap();
+    Curve::new(prepared, &threads, &ask(), caps, control, &|_| ())
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn caps_that_hold_nothing_and_interruptions() {
 #[test]
 fn an_interrupted_curve_keeps_the_caps_before() {
     let prepared = prepared(|u, v, e| u * v + e);
-    let engine = Engine::new(2).unwrap();
+    let threads = Threads::new(2).unwrap();
     let control = Control::default();
     let done = std::sync::Mutex::new(0.0);
     let advance = |part: f64| {
@@ -150,7 +150,7 @@ fn an_interrupted_curve_keeps_the_caps_before() {
         }
     };
     let caps = Caps::Given(vec![4, 8, 12]);
-    let curve = Curve::new(&prepared, &engine, &ask(), &caps, &control, &advance).unwrap();
+    let curve = Curve::new(&prepared, &threads, &ask(), &caps, &control, &advance).unwrap();
     let caps: Vec<usize> = curve.points.iter().map(|p| p.cap).collect();
     assert_eq!((caps, curve.complete), (vec![4], false));
 }

@@ -2,7 +2,7 @@
 
 use loopfit_data::Table;
 use loopfit_data::table::Column;
-use loopfit_engine::{Control, Engine, Predictions};
+use loopfit_engine::{Control, Predictions, Threads};
 use loopfit_model::{Activation, Method};
 use loopfit_numerics::stream::Stream;
 use loopfit_search::estimate::{Ask, LOOP_ITERATIONS, Prepared};
@@ -35,7 +35,7 @@ fn intervals_cover_what_they_say() {
     const ROWS: usize = 200;
     const NEW: usize = 2000;
     let levels = [0.5, 0.8, 0.9];
-    let engine = Engine::new(2).unwrap();
+    let threads = Threads::new(2).unwrap();
     let mut inside = [0usize; 3];
     for seed in 0..FITS {
         let stream = Stream::new(seed).child("coverage");
@@ -58,7 +58,7 @@ fn intervals_cover_what_they_say() {
             seed,
         };
         let prepared = Prepared::new(&Source::Table(Box::new(source)), None, &ask).unwrap();
-        let run = prepared.run(&engine, &ask, &Control::default(), &|_| ());
+        let run = prepared.run(&threads, &ask, &Control::default(), &|_| ());
         let model = run.unwrap().model;
         let new = table(NEW, stream.child("new"));
         let (Predictions::Responses(predictions), _) = model.predict(&new).unwrap() else {

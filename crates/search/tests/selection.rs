@@ -6,11 +6,11 @@ use loopfit_engine::{Control, Engine};
 use loopfit_model::{ArchitectureChoice, Method, Network, Tying};
 use loopfit_numerics::stream::Stream;
 use loopfit_search::cost::{self, Equal};
-use loopfit_search::fit::{Request, fit};
+use loopfit_search::fit::{MethodFit, Prepared, Request};
 use loopfit_search::halving::{Found, Search, search};
 use loopfit_search::plan::{Plan, Rung, Setting};
 use loopfit_search::protocol::{Protocol, RungShare};
-use loopfit_search::replication::{Source, TableOptions, TableSource};
+use loopfit_search::replication::{Replication, Source, TableOptions, TableSource};
 use loopfit_search::{Family, SearchError};
 use std::sync::Arc;
 
@@ -29,6 +29,15 @@ fn request(updates: usize) -> Request {
         updates,
         protocol: Arc::default(),
     }
+}
+
+fn fit(
+    engine: &Engine,
+    replication: &Replication,
+    seed: u64,
+    request: &Request,
+) -> Result<Vec<MethodFit>, SearchError> {
+    Prepared::new(request.clone(), replication.clone(), seed)?.run(engine, &Control::default())
 }
 
 fn a_search(protocol: &Protocol, settings: &[Setting], rungs: &[(usize, usize)]) -> Search {
@@ -55,7 +64,7 @@ fn some_settings(protocol: &Protocol) -> Vec<Setting> {
 
 fn run_one(search_: Search, control: &Control) -> Found {
     let engine = Engine::new(2).unwrap();
-    search(&(&engine, control), &[search_]).unwrap().remove(0)
+    search(&engine, control, &[search_]).unwrap().remove(0)
 }
 
 #[test]
@@ -108,7 +117,7 @@ fn a_stopped_search_gives_the_best_so_far() {
 fn an_empty_search_is_an_error() {
     let empty = a_search(&Protocol::default(), &[], &[]);
     let engine = Engine::new(1).unwrap();
-    let result = search(&(&engine, &Control::default()), &[empty]);
+    let result = search(&engine, &Control::default(), &[empty]);
     assert!(matches!(result, Err(SearchError::NothingToTry)));
 }
 
@@ -118,14 +127,7 @@ fn threads_do_not_change_what_is_found() {
     let replication = simulated().replication(4, None).unwrap();
     let run = |threads: usize| {
         let engine = Engine::new(threads).unwrap();
-        fit(
-            &engine,
-            &replication,
-            4,
-            &request(1200),
-            &Control::default(),
-        )
-        .unwrap()
+        fit(&engine, &replication, 4, &request(1200)).unwrap()
     };
     for (a, b) in run(1).iter().zip(run(4)) {
         assert_eq!(a.family, b.family);
@@ -137,14 +139,7 @@ fn threads_do_not_change_what_is_found() {
 fn the_kept_fit_comes_with_its_tolerance() {
     let replication = simulated().replication(5, None).unwrap();
     let engine = Engine::new(2).unwrap();
-    let fits = fit(
-        &engine,
-        &replication,
-        5,
-        &request(4000),
-        &Control::default(),
-    )
-    .unwrap();
+    let fits = fit(&engine, &replication, 5, &request(4000)).unwrap();
     let t = fits[0].tolerance.unwrap();
     assert_eq!(t.rows, 256);
     assert!(t.loss.is_finite() && t.gradient_norm > 0.0 && t.predicted_decrease > 0.0);
@@ -162,7 +157,7 @@ fn a_refit_goes_on_with_all_samples() {
             refit,
             ..Protocol::default()
         });
-        fit(&engine, &replication, 6, &request, &Control::default()).unwrap()
+        fit(&engine, &replication, 6, &request).unwrap()
     };
     for (plain, refitted) in run(false).iter().zip(run(true)) {
         assert_eq!(plain.family, refitted.family);
@@ -191,7 +186,8 @@ fn equal_flops_give_cheaper_methods_more_updates() {
     assert!(single > looped && untied > looped, "{single} {untied}");
     // Time is measured, so that only its being positive is certain.
     assert!(updates(Equal::Time).iter().all(|u| *u >= 32));
-    assert!(request.seconds(&engine, &replication).unwrap() > 0.0);
+    let prepared = Prepared::new(request.clone(), replication.clone(), 1).unwrap();
+    assert!(prepared.seconds(&engine).unwrap() > 0.0);
     let within = request.updates_within(&engine, &replication, 0.5).unwrap();
     assert!(within >= 32);
 }
@@ -263,7 +259,7 @@ fn selection_never_sees_the_test_rows() {
     let engine = Engine::new(2).unwrap();
     let run = |source: &Source| {
         let replication = source.replication(3, None).unwrap();
-        fit(&engine, &replication, 3, &request(640), &Control::default()).unwrap()
+        fit(&engine, &replication, 3, &request(640)).unwrap()
     };
     let plain = run(&source(|_| None));
     // The rows whose change leaves the training samples and all losses as they were.
@@ -294,7 +290,7 @@ fn a_fixed_shape_is_the_only_one_tried_and_must_fit() {
         Arc::new(protocol)
     };
     request.protocol = with_width(3);
-    let fits = fit(&engine, &replication, 1, &request, &Control::default()).unwrap();
+    let fits = fit(&engine, &replication, 1, &request).unwrap();
     let looped = fits
         .iter()
         .find(|f| f.family.method == Method::Loop)
@@ -303,7 +299,7 @@ fn a_fixed_shape_is_the_only_one_tried_and_must_fit() {
     let expected = Network::ffn(5, 1, 2, 3, Tying::Loop { t: 5 }).unwrap();
     assert_eq!(network, &expected);
     request.protocol = with_width(40);
-    let error = fit(&engine, &replication, 1, &request, &Control::default()).unwrap_err();
+    let error = fit(&engine, &replication, 1, &request).unwrap_err();
     assert!(matches!(error, SearchError::Budget(_)), "{error}");
 }
 

@@ -1,6 +1,7 @@
 //! Paths: each stage starts from the function that the last one found (F.4.4).
 
 use crate::StudyError;
+use crate::contender::Contender;
 use crate::forecast::Sample;
 use crate::grid::{From, best, shape_name};
 use crate::progress::Work;
@@ -110,12 +111,8 @@ pub(crate) fn choose(
             continue;
         };
         if let Some(at) = stage.at {
-            choices.push(Choice {
-                name: format!("{}@{at}", method.key()),
-                method: method.key().to_string(),
-                at: Some(at),
-                fit: Some(job.name.clone()),
-            });
+            let own = Contender::Method(method);
+            choices.push(own.choice_on_path(at, job.name.clone()));
         }
         last = Some((outcome.parameters.clone(), visible.normalisation));
     }

@@ -116,7 +116,7 @@ pub enum StudyError {
     },
     /// A store of another version.
     #[error(
-        "the store {path} has version {found}, and this program reads version {known}: use the program that wrote it"
+        "the store {path} has version {found}, and this program reads versions up to {known}: use the program that wrote it"
     )]
     StoreVersion {
         /// The file.
@@ -189,6 +189,28 @@ pub enum StudyError {
         second: String,
         /// Their hashes.
         hashes: (String, String),
+    },
+    /// Fits of a backend with other bits.
+    #[error(
+        "the fits in {path} were made by {found}, and {own} does not promise the same bits; use another directory"
+    )]
+    OtherBits {
+        /// The store.
+        path: String,
+        /// Who made them.
+        found: String,
+        /// Who was to make more.
+        own: String,
+    },
+    /// Shards of backends with different bits.
+    #[error("{first} has fits made by {} and {second} has fits made by {}, which do not promise the same bits; merge fits of the same bits only", makers.0, makers.1)]
+    MixedBits {
+        /// One store.
+        first: String,
+        /// Another.
+        second: String,
+        /// Who made their fits.
+        makers: (String, String),
     },
     /// A fit in the store that this program, protocol and data would not make.
     #[error(

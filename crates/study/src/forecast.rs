@@ -1,13 +1,14 @@
 //! How long a study takes, from the measured speed of a few updates of each case and method.
 
 use crate::StudyError;
-use crate::protocol::Case;
+use crate::protocol::{Case, Way};
 use crate::recorder::Job;
 use crate::run::{self, Prepared};
 use crate::task::{Phase, Task};
 use crate::trial::Trial;
 use crate::{continuation, searched, shortlist};
-use loopfit_engine::{Engine, FitSpec, flops_per_update};
+use loopfit_engine::{Backend, FitSpec, flops_per_update};
+use loopfit_model::Method;
 use loopfit_search::cost::Timing;
 
 /// A fit that stands for others of its network and samples, and the updates of all of them.
@@ -42,7 +43,7 @@ impl Sample {
 
 impl Prepared<'_> {
     /// Seconds of one thread that the share takes on this machine, about.
-    pub fn seconds(&self, engine: &Engine) -> Result<f64, StudyError> {
+    pub fn seconds(&self, backend: &dyn Backend) -> Result<f64, StudyError> {
         let study = &self.named.study;
         let of = |tasks: &[Task], case: &Case| {
             let own = run::share(tasks, self.shard).into_iter();
@@ -56,7 +57,7 @@ impl Prepared<'_> {
                 (Phase::Development, of(&development, case)),
                 (Phase::Confirmation, of(&confirmation, case)),
             ];
-            sum += self.case_seconds(case, &counts, engine)?;
+            sum += self.case_seconds(case, &counts, backend)?;
         }
         Ok(sum)
     }
@@ -66,39 +67,53 @@ impl Prepared<'_> {
         &self,
         case: &Case,
         counts: &[(Phase, f64)],
-        engine: &Engine,
+        backend: &dyn Backend,
     ) -> Result<f64, StudyError> {
         let study = &self.named.study;
         let split = study.splits(case).first().copied().flatten();
         let seed = study.seeds_of(case).first;
         let trial = Trial::new(&self.sources, study, case, split, seed);
-        let mut sum = 0.0;
-        if let Some(plan) = &study.search {
-            let count: f64 = counts.iter().map(|(_, count)| count).sum();
-            return Ok(count * searched::seconds(plan, &study.methods, &trial, engine)?);
-        }
-        for method in &study.methods {
-            let methods = std::slice::from_ref(method);
-            let mut samples = Vec::new();
-            for (phase, count) in counts.iter().filter(|(_, count)| *count > 0.0) {
-                let own = match (&study.continuation, &study.shortlist) {
-                    (Some(path), _) => continuation::samples(path, methods, &trial)?,
-                    (_, Some(list)) => shortlist::samples(list, methods, &trial, *phase)?,
-                    _ => Vec::new(),
-                };
-                samples.extend(own.into_iter().map(|sample| sample.times(*count)));
+        let methods = &study.methods;
+        match &study.way {
+            Way::Continuation(path) => grid_seconds(methods, counts, &trial, backend, |own, _| {
+                continuation::samples(path, own, &trial)
+            }),
+            Way::Shortlist(list) => grid_seconds(methods, counts, &trial, backend, |own, phase| {
+                shortlist::samples(list, own, &trial, phase)
+            }),
+            Way::Search(plan) => {
+                let count: f64 = counts.iter().map(|(_, count)| count).sum();
+                Ok(count * searched::seconds(plan, methods, &trial, backend)?)
             }
-            // The one with most work is timed, the others go by their operations.
-            let most = samples
-                .iter()
-                .max_by(|a, b| a.flops().total_cmp(&b.flops()));
-            let Some(most) = most else {
-                continue;
-            };
-            let timing = Timing::new(engine, &most.spec).map_err(|e| trial.wrong(e))?;
-            let timed = timing.per_update / flops_per_update(&most.spec);
-            sum += timed * samples.iter().map(Sample::flops).sum::<f64>();
         }
-        Ok(sum)
     }
+}
+
+/// The same of a way whose fits are those of a grid, from samples of a method's fits in a phase.
+fn grid_seconds(
+    methods: &[Method],
+    counts: &[(Phase, f64)],
+    trial: &Trial<'_>,
+    backend: &dyn Backend,
+    of: impl Fn(&[Method], Phase) -> Result<Vec<Sample>, StudyError>,
+) -> Result<f64, StudyError> {
+    let mut sum = 0.0;
+    for method in methods {
+        let mut samples = Vec::new();
+        for (phase, count) in counts.iter().filter(|(_, count)| *count > 0.0) {
+            let own = of(std::slice::from_ref(method), *phase)?;
+            samples.extend(own.into_iter().map(|sample| sample.times(*count)));
+        }
+        // The one with most work is timed, the others go by their operations.
+        let most = samples
+            .iter()
+            .max_by(|a, b| a.flops().total_cmp(&b.flops()));
+        let Some(most) = most else {
+            continue;
+        };
+        let timing = Timing::new(backend, &most.spec).map_err(|e| trial.wrong(e))?;
+        let timed = timing.per_update / flops_per_update(&most.spec);
+        sum += timed * samples.iter().map(Sample::flops).sum::<f64>();
+    }
+    Ok(sum)
 }

@@ -10,7 +10,7 @@
 //! - [`published`]: the numbers that the paper prints;
 //! - [`report`]: tables and figures of a study beside the published numbers.
 //!
-//! `forecast` says how long a run will take. Inside, `continuation`, `shortlist` and `searched` are the three ways of fitting; they see a
+//! `forecast` says how long a run will take. Inside, `continuation`, `shortlist` and `searched` are the three ways of fitting, behind the calls of `way`; they see a
 //! `trial`'s training and validation samples and write their fits through a `recorder`. Test
 //! samples are behind a door that opens for frozen choices alone.
 
@@ -27,6 +27,7 @@ pub mod status;
 pub mod store;
 
 mod baseline;
+mod contender;
 mod continuation;
 mod error;
 mod forecast;
@@ -36,7 +37,9 @@ mod searched;
 mod shortlist;
 mod task;
 mod trial;
+mod way;
 
+pub use contender::Contender;
 pub use error::StudyError;
 pub use protocol::{Named, Study};
 pub use shortlist::Screened;

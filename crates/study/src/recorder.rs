@@ -2,12 +2,10 @@
 
 use crate::StudyError;
 use crate::progress::Progress;
-use crate::store::Store;
+use crate::store::{Store, StoredFit};
 use loopfit_data::Samples;
-use loopfit_engine::{Control, Engine, FitOutcome, FitSpec, Start, Stop};
+use loopfit_engine::{Backend, Control, FitOutcome, FitSpec, Start, Stop};
 use loopfit_numerics::text::hex;
-use loopfit_search::SearchError;
-use loopfit_search::halving::{Entry, Fits};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What runs fits and where they are kept.
 #[derive(Clone, Copy)]
 pub(crate) struct Workshop<'a> {
-    pub(crate) engine: &'a Engine,
+    pub(crate) backend: &'a dyn Backend,
     pub(crate) control: &'a Control,
     pub(crate) store: &'a Store,
     pub(crate) progress: &'a Progress,
@@ -75,12 +73,15 @@ impl<'a> Recorder<'a> {
                 return;
             }
             let (i, spec) = &missing[at];
-            let method = jobs[*i].spec.network.tying().method();
-            let name = &jobs[*i].name;
-            match w
-                .store
-                .put_fit(w.study, self.task, name, method, spec, outcome)
-            {
+            let job = &jobs[*i];
+            let stored = StoredFit {
+                method: job.spec.network.tying().method().key().to_string(),
+                spec: spec.clone(),
+                backend: w.backend.name().to_string(),
+                bits: w.backend.bits().to_string(),
+                outcome: outcome.clone(),
+            };
+            match w.store.put_fit(w.study, self.task, &job.name, &stored) {
                 Ok(()) => w.progress.ran(outcome.updates),
                 Err(error) => {
                     let mut failure = w.failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,8 +91,8 @@ impl<'a> Recorder<'a> {
             }
         };
         let ran = w
-            .engine
-            .run(&specs, w.control, finished)
+            .backend
+            .run(&specs, w.control, &finished)
             .map_err(|e| StudyError::Search {
                 of: self.task.to_string(),
                 why: Box::new(e.into()),
@@ -138,39 +139,5 @@ impl<'a> Recorder<'a> {
         let hash = samples.hash();
         hashes.push((samples.clone(), hash.clone()));
         hash
-    }
-}
-
-/// The fits of one search, under the name of its method.
-pub(crate) struct SearchFits<'a> {
-    pub(crate) recorder: &'a Recorder<'a>,
-    pub(crate) method: &'static str,
-}
-
-impl SearchFits<'_> {
-    /// The name of a fit in its task.
-    pub(crate) fn name(&self, rung: usize, setting: usize) -> String {
-        format!("{}/round-{}/start-{setting:03}", self.method, rung + 1)
-    }
-}
-
-impl Fits for SearchFits<'_> {
-    fn run(&self, entries: Vec<Entry>) -> Result<Vec<FitOutcome>, SearchError> {
-        let jobs: Vec<Job> = entries
-            .into_iter()
-            .map(|entry| Job {
-                name: self.name(entry.rung, entry.setting),
-                spec: entry.spec,
-            })
-            .collect();
-        self.recorder.run(&jobs).map_err(|error| match error {
-            StudyError::Interrupted => SearchError::Interrupted,
-            StudyError::Search { why, .. } => *why,
-            other => SearchError::Fits(Box::new(other)),
-        })
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.recorder.workshop.control.is_stopped()
     }
 }

@@ -124,7 +124,7 @@ fn opening(results: &Results) -> Vec<Block> {
         short(&study.hash()),
         ranges.join(", ")
     );
-    if let Some(list) = &study.shortlist {
+    if let Some(list) = study.way.shortlist() {
         text += &format!(" Development on seeds {}.", range(list.development.seeds));
     }
     if done < all {

@@ -1,6 +1,7 @@
 //! What a store says: values by point and method, and what they cost.
 
 use crate::StudyError;
+use crate::contender::Contender;
 use crate::protocol::{Case, Named, Study};
 use crate::shortlist::Screened;
 use crate::store::Store;
@@ -28,8 +29,8 @@ pub struct Value {
 /// One method at one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// `single`, `loop`, `untied`, `loop-T016`, `linear` or `constant`.
-    pub key: String,
+    /// Who it is.
+    pub of: Contender,
     /// What reports call it.
     pub label: String,
     /// In the order of splits and seeds.
@@ -100,7 +101,7 @@ impl Entry {
             })
         });
         Self {
-            key: format!("{}-{}", self.key, other.key),
+            of: self.of,
             label: format!("{} \u{2212} {}", self.label, other.label),
             values: values.collect(),
         }
@@ -123,14 +124,15 @@ pub struct Point {
 }
 
 impl Point {
-    /// The entry of a key.
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
-        self.entries.iter().find(|e| e.key == key)
+    /// The entry of a method or baseline.
+    pub fn entry(&self, of: impl Into<Contender>) -> Option<&Entry> {
+        let of = of.into();
+        self.entries.iter().find(|e| e.of == of)
     }
 
     /// The three methods, as far as they are there.
     pub fn methods(&self) -> impl Iterator<Item = (Method, &Entry)> {
-        let of = |method: Method| self.entry(method.key()).map(|entry| (method, entry));
+        let of = |method: Method| self.entry(method).map(|entry| (method, entry));
         Method::ALL.into_iter().filter_map(of)
     }
 
@@ -148,7 +150,7 @@ impl Point {
     /// On how many splits and seeds a method is strictly below all others; none where it is
     /// alone.
     pub fn wins(&self, method: Method) -> Option<usize> {
-        let own = self.entry(method.key())?;
+        let own = self.entry(method)?;
         if self.methods().count() < 2 {
             return None;
         }
@@ -207,8 +209,7 @@ struct Row {
     split: Option<i64>,
     seed: i64,
     task: String,
-    name: String,
-    method: String,
+    of: Contender,
     at: Option<f64>,
     fit: Option<String>,
     metric: String,
@@ -217,7 +218,7 @@ struct Row {
 }
 
 const SCORES: &str = "SELECT task.\"case\", task.split, task.seed, task.task, choice.name, \
-    choice.method, choice.at, choice.fit, score.metric, score.value, fit.spec \
+    choice.at, choice.fit, score.metric, score.value, fit.spec \
     FROM task JOIN choice USING (study, task) JOIN score USING (study, task, name) \
     LEFT JOIN fit ON fit.study = task.study AND fit.task = task.task AND fit.fit = choice.fit \
     WHERE task.study = ? AND task.phase = 'confirmation' \
@@ -226,21 +227,31 @@ const SCORES: &str = "SELECT task.\"case\", task.split, task.seed, task.task, ch
 /// Reads the results of a study.
 pub fn read(store: &Store, named: &Named) -> Result<Results, StudyError> {
     let (name, study) = (&named.name, &named.study);
-    let rows: Vec<Row> = store.rows(SCORES, [name], |r| {
-        Ok(Row {
+    let rows = store.rows(SCORES, [name], |r| {
+        let (choice, at): (String, Option<f64>) = (r.get(4)?, r.get(5)?);
+        let Some(of) = Contender::of_choice(&choice, at) else {
+            return Ok(Err(choice));
+        };
+        Ok(Ok(Row {
             case: r.get(0)?,
             split: r.get(1)?,
             seed: r.get(2)?,
             task: r.get(3)?,
-            name: r.get(4)?,
-            method: r.get(5)?,
-            at: r.get(6)?,
-            fit: r.get(7)?,
-            metric: r.get(8)?,
-            value: r.get(9)?,
-            spec: r.get(10)?,
-        })
+            of,
+            at,
+            fit: r.get(6)?,
+            metric: r.get(7)?,
+            value: r.get(8)?,
+            spec: r.get(9)?,
+        }))
     })?;
+    let nobody = |choice: String| StudyError::Broken {
+        path: store.path().display().to_string(),
+        what: format!("choice {choice:?}"),
+        why: "it names neither a method nor a baseline".to_string(),
+    };
+    let rows: Result<Vec<Row>, String> = rows.into_iter().collect();
+    let rows = rows.map_err(nobody)?;
     let screen = read_screen(store, name)?;
     let scored: Vec<i64> = store.rows(
         "SELECT count(DISTINCT task) FROM score JOIN task USING (study, task) \
@@ -360,30 +371,19 @@ fn points(study: &Study, rows: &[Row]) -> Vec<Point> {
 
 /// The cap of a case, or of the stage at a place of its path.
 fn budget_at(study: &Study, case: &Case, at: Option<f64>) -> usize {
-    let stages = study.continuation.iter().flat_map(|path| &path.stages);
-    let mut here = stages.filter(|stage| stage.at == at);
-    here.next().map_or(case.cap(), |stage| stage.budget)
+    let stage = study.way.stages().iter().find(|stage| stage.at == at);
+    stage.map_or(case.cap(), |stage| stage.budget)
 }
 
 fn entries<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<Entry> {
-    let mut by_key: BTreeMap<(usize, String), Vec<Value>> = BTreeMap::new();
+    let mut by_contender: BTreeMap<Contender, Vec<Value>> = BTreeMap::new();
     for row in rows {
-        // `loop@128` is Loop at the place 128, `loop-T016` Loop cut at sixteen iterations.
-        let key = row.name.split('@').next().unwrap_or(&row.name).to_string();
         let spec: Option<serde_json::Value> = row
             .spec
             .as_deref()
             .and_then(|s| serde_json::from_str(s).ok());
         let network = spec.and_then(|s| serde_json::from_value(s["network"].clone()).ok());
-        let order = match row.method.as_str() {
-            "single" => 0,
-            "loop" if key == "loop" => 1,
-            "untied" => 2,
-            "loop" => 3,
-            "linear" => 4,
-            _ => 5,
-        };
-        by_key.entry((order, key)).or_default().push(Value {
+        by_contender.entry(row.of).or_default().push(Value {
             split: row.split.map(|s| s as u64),
             seed: row.seed as u64,
             value: row.value.unwrap_or(f64::NAN),
@@ -391,34 +391,19 @@ fn entries<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<Entry> {
             fit: row.fit.clone().map(|fit| (row.task.clone(), fit)),
         });
     }
-    let entries = by_key.into_iter().map(|((_, key), values)| Entry {
-        label: label(&key),
-        key,
+    let entries = by_contender.into_iter().map(|(of, values)| Entry {
+        of,
+        label: of.to_string(),
         values,
     });
     entries.collect()
-}
-
-/// What reports call an entry.
-fn label(key: &str) -> String {
-    match key {
-        "linear" => "linear model".to_string(),
-        "constant" => "constant".to_string(),
-        _ => match key.split_once("-T") {
-            Some((_, t)) => format!("Loop, T = {}", t.trim_start_matches('0')),
-            None => Method::ALL
-                .iter()
-                .find(|m| m.key() == key)
-                .map_or(key.to_string(), Method::to_string),
-        },
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn entry(key: &str, values: &[(u64, u64, f64)]) -> Entry {
+    fn entry(method: Method, values: &[(u64, u64, f64)]) -> Entry {
         let values = values.iter().map(|(split, seed, value)| Value {
             split: Some(*split),
             seed: *seed,
@@ -427,8 +412,8 @@ mod tests {
             fit: None,
         });
         Entry {
-            key: key.to_string(),
-            label: label(key),
+            of: method.into(),
+            label: method.to_string(),
             values: values.collect(),
         }
     }
@@ -437,20 +422,23 @@ mod tests {
     #[test]
     fn statistics_over_splits_and_seeds() {
         let e = entry(
-            "loop",
+            Method::Loop,
             &[(1, 1, 1.0), (1, 2, 3.0), (2, 1, 5.0), (2, 2, 7.0)],
         );
         assert_eq!((e.mean(), e.median()), (4.0, 4.0));
         assert!((e.se().unwrap() - 2f64.sqrt() / 2.0).abs() < 1e-12);
         assert!((e.split_sd().unwrap() - 8f64.sqrt()).abs() < 1e-12);
-        assert_eq!(entry("loop", &[(1, 1, 1.0), (1, 2, 3.0)]).split_sd(), None);
-        assert_eq!(entry("loop", &[(1, 1, 1.0)]).se(), None);
+        assert_eq!(
+            entry(Method::Loop, &[(1, 1, 1.0), (1, 2, 3.0)]).split_sd(),
+            None
+        );
+        assert_eq!(entry(Method::Loop, &[(1, 1, 1.0)]).se(), None);
     }
 
     #[test]
     fn differences_are_paired_by_split_and_seed() {
-        let a = entry("loop", &[(1, 1, 1.0), (1, 2, 3.0), (2, 1, 5.0)]);
-        let b = entry("single", &[(2, 1, 1.0), (1, 1, 4.0)]);
+        let a = entry(Method::Loop, &[(1, 1, 1.0), (1, 2, 3.0), (2, 1, 5.0)]);
+        let b = entry(Method::Single, &[(2, 1, 1.0), (1, 1, 4.0)]);
         let paired = a.minus(&b);
         assert_eq!(paired.numbers(), [-3.0, 4.0]);
         assert_eq!(paired.label, "Loop \u{2212} Single");
@@ -465,21 +453,14 @@ mod tests {
             at: None,
             budget: 128,
             metric: "MSE".to_string(),
-            entries: vec![entry("loop", &[(1, 1, 1.0), (1, 2, 3.0)])],
+            entries: vec![entry(Method::Loop, &[(1, 1, 1.0), (1, 2, 3.0)])],
         };
         assert_eq!((point.best(), point.wins(Method::Loop)), (None, None));
         point
             .entries
-            .push(entry("single", &[(1, 1, 2.0), (1, 2, 2.0)]));
+            .push(entry(Method::Single, &[(1, 1, 2.0), (1, 2, 2.0)]));
         assert_eq!(point.wins(Method::Loop), Some(1));
         assert_eq!(point.wins(Method::Untied), None);
         assert!(point.best().is_some());
-    }
-
-    #[test]
-    fn labels() {
-        assert_eq!(label("loop-T016"), "Loop, T = 16");
-        assert_eq!(label("untied"), "Untied");
-        assert_eq!(label("linear"), "linear model");
     }
 }

@@ -1,16 +1,15 @@
 //! From a protocol to records: tasks, phases, shares.
 
 use crate::StudyError;
+use crate::contender::Contender;
 use crate::progress::{Progress, Work};
 use crate::protocol::{Case, Named, Study};
 use crate::recorder::{Recorder, Workshop};
 use crate::shortlist::{self, Kept, Screened};
-use crate::store::{Choice, Store};
+use crate::store::Store;
 use crate::task::{Phase, Shard, Task};
 use crate::trial::{Sources, Trial};
-use crate::{continuation, searched};
-use loopfit_engine::{Control, Engine};
-use loopfit_model::Method;
+use loopfit_engine::{Backend, Control};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -55,15 +54,14 @@ impl<'a> Prepared<'a> {
         progress.expect(total(&self.named.study, self.shard));
     }
 
-    /// Runs what the store does not have yet. On a stop everything that had ended is in the
-    /// store, and the next run goes on from there.
-    pub fn run(
-        &self,
-        store: &Store,
-        engine: &Engine,
-        control: &Control,
-        progress: &Progress,
-    ) -> Result<(), StudyError> {
+    /// Enters the study in a store. What is there of it must be of the same protocol and data, and fits there of a backend with the
+    /// same bits.
+    pub fn enter<'r>(
+        &'r self,
+        store: &'r Store,
+        backend: &'r dyn Backend,
+    ) -> Result<Entered<'r>, StudyError> {
+        store.check_backend(backend)?;
         store.begin(self.named)?;
         let study = &self.named.study;
         for case in &study.cases {
@@ -71,20 +69,40 @@ impl<'a> Prepared<'a> {
                 store.fix_data(&self.named.name, &case.name, &content)?;
             }
         }
+        Ok(Entered {
+            prepared: self,
+            store,
+            backend,
+        })
+    }
+}
+
+/// A study that was entered in a store.
+pub struct Entered<'a> {
+    prepared: &'a Prepared<'a>,
+    store: &'a Store,
+    backend: &'a dyn Backend,
+}
+
+impl Entered<'_> {
+    /// Runs what the store does not have yet. On a stop everything that had ended is in the
+    /// store, and the next run goes on from there.
+    pub fn run(&self, control: &Control, progress: &Progress) -> Result<(), StudyError> {
+        let named = self.prepared.named;
         let failure = Mutex::new(None);
         let runner = Runner {
-            prepared: self,
-            study: &self.named.study,
+            prepared: self.prepared,
+            study: &named.study,
             workshop: Workshop {
-                engine,
+                backend: self.backend,
                 control,
-                store,
+                store: self.store,
                 progress,
-                study: &self.named.name,
+                study: &named.name,
                 failure: &failure,
             },
         };
-        let result = engine.install(|| runner.run());
+        let result = self.backend.threads().install(|| runner.run());
         match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None => result,
@@ -96,16 +114,7 @@ impl<'a> Prepared<'a> {
 fn check_caps(study: &Study, case: &Case, sources: &Sources) -> Result<(), StudyError> {
     let split = study.splits(case).first().copied().flatten();
     let trial = Trial::new(sources, study, case, split, study.seeds_of(case).first);
-    if let Some(path) = &study.continuation {
-        return continuation::check(path, &study.methods, &trial);
-    }
-    if let Some(list) = &study.shortlist {
-        return shortlist::check(list, &study.methods, &trial);
-    }
-    match &study.search {
-        Some(plan) => searched::check(plan, &study.methods, &trial),
-        None => Ok(()),
-    }
+    study.way.check(&study.methods, &trial)
 }
 
 /// Everything that a share of a study does, before the shapes that fit are known.
@@ -124,33 +133,23 @@ pub(crate) fn share(tasks: &[Task], shard: Shard) -> Vec<Task> {
 /// The cases that are confirmed, as many as before a screen can be known: it selects one, and
 /// one may be added.
 pub(crate) fn foreseen(study: &Study) -> Vec<&Case> {
-    let screen = study.shortlist.as_ref().and_then(|s| s.screen.as_ref());
-    let count = screen.map_or(usize::MAX, |s| 1 + usize::from(s.also.is_some()));
+    let count = study
+        .way
+        .screen()
+        .map_or(usize::MAX, |s| 1 + usize::from(s.also.is_some()));
     study.cases.iter().take(count).collect()
 }
 
 /// Fits of a task as far as they are known beforehand.
 fn expected(study: &Study, task: &Task) -> Work {
-    let methods = &study.methods;
-    if let Some(path) = &study.continuation {
-        return continuation::work(path, methods.len());
-    }
-    if let Some(list) = &study.shortlist {
-        return match task.phase {
-            Phase::Development => list.development_work(methods),
-            Phase::Confirmation => list.confirmation_work(methods),
-        };
-    }
     let case = study.cases.iter().find(|case| case.name == task.case);
-    match (&study.search, case) {
-        (Some(plan), Some(case)) => searched::work(plan, case, methods).unwrap_or_default(),
-        _ => Work::default(),
-    }
+    let work = |case| study.way.work(task.phase, case, &study.methods);
+    case.map(work).unwrap_or_default()
 }
 
 /// The tasks of development, all seeds of one case and split together.
 pub(crate) fn development(study: &Study) -> Vec<Task> {
-    let Some(list) = &study.shortlist else {
+    let Some(list) = study.way.shortlist() else {
         return Vec::new();
     };
     let mut tasks = Vec::new();
@@ -191,19 +190,6 @@ pub(crate) fn shortlist_name(case: &str, split: Option<u64>) -> String {
     format!("shortlist/{case}{split}")
 }
 
-/// The choices of all methods, which are made side by side.
-fn of_each(
-    methods: &[Method],
-    choose: impl Fn(Method) -> Result<Vec<Choice>, StudyError> + Sync,
-) -> Result<Vec<Choice>, StudyError> {
-    let choices: Vec<Vec<Choice>> = methods
-        .par_iter()
-        .with_max_len(1)
-        .map(|method| choose(*method))
-        .collect::<Result<_, _>>()?;
-    Ok(choices.concat())
-}
-
 struct Runner<'a> {
     prepared: &'a Prepared<'a>,
     study: &'a Study,
@@ -234,16 +220,20 @@ impl Runner<'_> {
         development: &[Task],
     ) -> Result<(Vec<&Case>, Option<String>), StudyError> {
         let study = self.study;
-        let Some(list) = &study.shortlist else {
-            return Ok((study.cases.iter().collect(), None));
-        };
-        let Some(rule) = &list.screen else {
+        let Some(rule) = study.way.screen() else {
             return Ok((study.cases.iter().collect(), None));
         };
         // The screen compares all cases: what other shares do of it is taken over or run here.
         self.borrow(development)?;
         let w = &self.workshop;
-        let screened = shortlist::screen(study, list, w.store, w.study, development)?;
+        let screened = shortlist::screen(
+            study,
+            rule,
+            &self.prepared.sources,
+            w.store,
+            w.study,
+            development,
+        )?;
         let eligible = screened.iter().filter(|s| s.eligible);
         let advantage = |s: &Screened| s.advantage.unwrap_or(f64::NEG_INFINITY);
         let selected = eligible.max_by(|a, b| advantage(a).total_cmp(&advantage(b)));
@@ -260,7 +250,7 @@ impl Runner<'_> {
 
     /// The shapes that development kept for the cases and splits of some tasks.
     fn shortlists(&self, development: &[Task], own: &[Task]) -> Result<Shortlists, StudyError> {
-        let Some(list) = &self.study.shortlist else {
+        let Some(list) = self.study.way.shortlist() else {
             return Ok(Shortlists::new());
         };
         let w = &self.workshop;
@@ -290,7 +280,11 @@ impl Runner<'_> {
         for task in tasks {
             let judged = self.is_judged(task);
             let here = w.store.is_done(w.study, &task.name, judged)?;
-            if !here && !w.store.adopt(self.prepared.named, task, judged)? {
+            if !here
+                && !w
+                    .store
+                    .adopt(self.prepared.named, task, judged, w.backend.bits())?
+            {
                 w.progress.expect(expected(self.study, task));
                 missing.push(task.clone());
             }
@@ -314,16 +308,18 @@ impl Runner<'_> {
         }
         let expected = expected(self.study, task);
         let judged = self.is_judged(task);
-        let frozen = w.store.frozen(w.study, &task.name)?;
-        if w.store.is_done(w.study, &task.name, judged)? {
-            w.progress.correct(expected, self.done(task)?);
-            w.progress.found_all(self.done(task)?);
-            return Ok(());
+        let known = w.store.frozen(w.study, &task.name)?;
+        if known.is_some() {
+            let done = self.done(task)?;
+            w.progress.correct(expected, done);
+            w.progress.found_all(done);
+            if !judged || w.store.is_scored(w.study, &task.name)? {
+                return Ok(());
+            }
         }
         let Some(case) = self.study.cases.iter().find(|c| c.name == task.case) else {
             return Ok(());
         };
-        w.store.begin_task(w.study, task)?;
         let trial = Trial::new(
             &self.prepared.sources,
             self.study,
@@ -331,25 +327,22 @@ impl Runner<'_> {
             task.split,
             task.seed,
         );
-        let recorder = Recorder::new(w, &task.name);
-        let frozen = match frozen {
-            Some(frozen) => {
-                let done = self.done(task)?;
-                w.progress.correct(expected, done);
-                w.progress.found_all(done);
-                frozen
-            }
+        let frozen = match known {
+            Some(frozen) => frozen,
             None => {
-                let (mut choices, done) = self.choose(task, &trial, &recorder, shortlists)?;
-                let done = done.map_or_else(|| self.done(task), Ok)?;
-                w.progress.correct(expected, done);
+                w.store.begin_task(w.study, task)?;
+                let kept = shortlists.get(&(task.case.clone(), task.split));
+                let none = Kept::default();
+                let mut choices = self.study.way.choose(
+                    task.phase,
+                    &self.study.methods,
+                    kept.unwrap_or(&none),
+                    &trial,
+                    &Recorder::new(w, &task.name),
+                )?;
+                w.progress.correct(expected, self.done(task)?);
                 if self.study.baselines && judged {
-                    choices.extend(["linear", "constant"].map(|name| Choice {
-                        name: name.to_string(),
-                        method: name.to_string(),
-                        at: case.at,
-                        fit: None,
-                    }));
+                    choices.extend(Contender::BASELINES.map(|own| own.choice(case.at, None)));
                 }
                 w.store.freeze(w.study, &task.name, choices)?
             }
@@ -363,46 +356,7 @@ impl Runner<'_> {
 
     /// Confirmation is judged, and the development that a screen compares.
     fn is_judged(&self, task: &Task) -> bool {
-        let screens = self
-            .study
-            .shortlist
-            .as_ref()
-            .is_some_and(|s| s.screen.is_some());
-        task.phase == Phase::Confirmation || screens
-    }
-
-    /// Selection: sees training and validation samples only.
-    fn choose(
-        &self,
-        task: &Task,
-        trial: &Trial<'_>,
-        recorder: &Recorder<'_>,
-        shortlists: &Shortlists,
-    ) -> Result<(Vec<Choice>, Option<Work>), StudyError> {
-        let methods = &self.study.methods;
-        if let Some(path) = &self.study.continuation {
-            let choose = |method| continuation::choose(path, method, trial, recorder);
-            return Ok((of_each(methods, choose)?, None));
-        }
-        if let Some(list) = &self.study.shortlist {
-            let (choices, work) = match task.phase {
-                Phase::Development => shortlist::develop(list, methods, trial, recorder)?,
-                Phase::Confirmation => {
-                    let none = Kept::default();
-                    let key = (task.case.clone(), task.split);
-                    let kept = shortlists.get(&key).unwrap_or(&none);
-                    shortlist::confirm(list, methods, kept, trial, recorder)?
-                }
-            };
-            return Ok((choices, Some(work)));
-        }
-        match &self.study.search {
-            Some(plan) => {
-                let choose = |method| searched::choose(plan, method, trial, recorder);
-                Ok((of_each(methods, choose)?, None))
-            }
-            None => Ok((Vec::new(), None)),
-        }
+        task.phase == Phase::Confirmation || self.study.way.screen().is_some()
     }
 
     /// Fits of a task that the store has.

@@ -1,20 +1,22 @@
 //! The search of `fit` and `compare` as a part of a study.
 
 use crate::StudyError;
+use crate::contender::Contender;
 use crate::progress::Work;
 use crate::protocol::{Case, SearchPlan};
-use crate::recorder::{Recorder, SearchFits};
+use crate::recorder::{Job, Recorder};
 use crate::store::Choice;
 use crate::trial::Trial;
-use loopfit_engine::{Engine, FitOutcome};
+use loopfit_engine::Backend;
 use loopfit_model::Method;
 use loopfit_search::cost;
-use loopfit_search::fit::{Request, refit};
-use loopfit_search::halving::{Entry, Fits, Search, search};
+use loopfit_search::fit::Request;
+use loopfit_search::halving::{Entry, Rounds, Search};
 use loopfit_search::plan::Plan;
+use loopfit_search::refit::refits;
 use loopfit_search::{Family, SearchError};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Updates of each method's search.
 fn updates(plan: &SearchPlan, case: &Case) -> usize {
@@ -55,12 +57,12 @@ pub(crate) fn seconds(
     plan: &SearchPlan,
     methods: &[Method],
     trial: &Trial<'_>,
-    engine: &Engine,
+    backend: &dyn Backend,
 ) -> Result<f64, StudyError> {
     let mut sum = 0.0;
     for method in methods {
         for search in searches(plan, *method, trial)? {
-            let seconds = cost::thread_seconds(engine, &search).map_err(|e| trial.wrong(e))?;
+            let seconds = cost::thread_seconds(backend, &search).map_err(|e| trial.wrong(e))?;
             let longest = search.plan.rungs.iter().map(|r| r.updates).max();
             let refit = match search.protocol.refit {
                 true => longest.unwrap_or(0) as f64 / search.plan.updates() as f64,
@@ -100,77 +102,63 @@ pub(crate) fn choose(
 ) -> Result<Vec<Choice>, StudyError> {
     let wrong = |e: SearchError| trial.wrong(e);
     let searches = searches(plan, method, trial)?;
-    let fits = Watched {
-        fits: SearchFits {
-            recorder,
-            method: method.key(),
-        },
-        by_iterations: Mutex::default(),
-    };
-    let found = search(&fits, &searches).map_err(wrong)?;
-    let refitted = refit(&fits, &searches, &found).map_err(wrong)?;
-    let choice = |name: String, fit: String| Choice {
-        name,
-        method: method.key().to_string(),
-        at: trial.case.at,
-        fit: Some(fit),
-    };
+    let mut rounds = Rounds::new(&searches);
+    // For every T the lowest validation loss and the name of its fit.
+    let mut by_iterations: BTreeMap<usize, (f64, String)> = BTreeMap::new();
+    while let Some(entries) = rounds.next_round().map_err(wrong)? {
+        let jobs = jobs(method, entries);
+        let outcomes = recorder.run(&jobs)?;
+        for (job, outcome) in jobs.iter().zip(&outcomes) {
+            let t = job.spec.network.tying().iterations();
+            let so_far = by_iterations.get(&t).map_or(f64::INFINITY, |best| best.0);
+            if outcome.validation < so_far {
+                by_iterations.insert(t, (outcome.validation, job.name.clone()));
+            }
+        }
+        rounds.take(outcomes);
+    }
+    let found = rounds.finish().map_err(wrong)?;
+    let refits = refits(&searches, &found).map_err(wrong)?;
+    let rungs: Vec<usize> = found
+        .iter()
+        .enumerate()
+        .map(|(i, found)| {
+            let refit = refits.iter().find(|entry| entry.search == i);
+            refit.map_or(found.rung, |entry| entry.rung)
+        })
+        .collect();
+    recorder.run(&jobs(method, refits))?;
+    let choice = |own: Contender, fit: String| own.choice(trial.case.at, Some(fit));
     let mut choices = Vec::new();
-    for ((search, found), refitted) in searches.iter().zip(&found).zip(&refitted) {
-        let rung = match refitted {
-            Some(_) => search.plan.rungs.len(),
-            None => found.rung,
-        };
-        let fit = fits.fits.name(rung, found.setting);
-        choices.push(choice(method.key().to_string(), fit));
+    for (found, rung) in found.iter().zip(rungs) {
+        let fit = name(method, rung, found.setting);
+        choices.push(choice(Contender::Method(method), fit));
     }
     if plan.fan && method == Method::Loop {
-        let best = fits
-            .by_iterations
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
         // The chosen model stands for its own iteration count.
         let chosen = found
             .first()
             .map(|f| f.outcome.parameters.network().tying().iterations());
-        for (t, (_, fit)) in best.into_iter().filter(|(t, _)| Some(*t) != chosen) {
-            choices.push(choice(format!("{}-T{t:03}", method.key()), fit));
+        for (t, (_, fit)) in by_iterations
+            .into_iter()
+            .filter(|(t, _)| Some(*t) != chosen)
+        {
+            choices.push(choice(Contender::Cut { t }, fit));
         }
     }
     Ok(choices)
 }
 
-/// Fits that are also remembered by their iteration count.
-struct Watched<'a> {
-    fits: SearchFits<'a>,
-    /// For every T the lowest validation loss and the name of its fit.
-    by_iterations: Mutex<BTreeMap<usize, (f64, String)>>,
+/// The fits of a round under their names in the task.
+fn jobs(method: Method, entries: Vec<Entry>) -> Vec<Job> {
+    let job = |entry: Entry| Job {
+        name: name(method, entry.rung, entry.setting),
+        spec: entry.spec,
+    };
+    entries.into_iter().map(job).collect()
 }
 
-impl Fits for Watched<'_> {
-    fn run(&self, entries: Vec<Entry>) -> Result<Vec<FitOutcome>, SearchError> {
-        let names: Vec<(usize, String)> = entries
-            .iter()
-            .map(|e| {
-                let t = e.spec.network.tying().iterations();
-                (t, self.fits.name(e.rung, e.setting))
-            })
-            .collect();
-        let outcomes = self.fits.run(entries)?;
-        let mut best = self
-            .by_iterations
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        for ((t, name), outcome) in names.into_iter().zip(&outcomes) {
-            let so_far = best.get(&t).map_or(f64::INFINITY, |(loss, _)| *loss);
-            if outcome.validation < so_far {
-                best.insert(t, (outcome.validation, name));
-            }
-        }
-        Ok(outcomes)
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.fits.is_stopped()
-    }
+/// The name of a fit in its task.
+fn name(method: Method, rung: usize, setting: usize) -> String {
+    format!("{}/round-{}/start-{setting:03}", method.key(), rung + 1)
 }

@@ -1,15 +1,15 @@
 //! Development keeps a few shapes, confirmation fits them again (F.4.5, F.4.6).
 
 use crate::StudyError;
+use crate::contender::Contender;
 use crate::forecast::Sample;
 use crate::grid::{From, best, shape_name};
 use crate::progress::Work;
-use crate::protocol::{Candidates, Rounds, Shortlist, Study};
+use crate::protocol::{Candidates, Rounds, Screen, Shortlist, Study};
 use crate::recorder::{Job, Recorder};
 use crate::store::{Choice, Store};
 use crate::task::{Phase, Task};
-use crate::trial::Trial;
-use loopfit_engine::Measure;
+use crate::trial::{Sources, Trial};
 use loopfit_model::{Budget, Method, Network, Tying};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum;
@@ -174,7 +174,7 @@ pub(crate) fn develop(
     methods: &[Method],
     trial: &Trial<'_>,
     recorder: &Recorder<'_>,
-) -> Result<(Vec<Choice>, Work), StudyError> {
+) -> Result<Vec<Choice>, StudyError> {
     let shapes = fitting(methods, |method| shortlist.shapes(method), trial)?;
     let starts = shortlist
         .development
@@ -182,7 +182,6 @@ pub(crate) fn develop(
         .unwrap_or(shortlist.grid.starts);
     let rounds = shortlist.development.rounds();
     let fitted = fit_shapes(shortlist, &shapes, starts, rounds, trial, recorder)?;
-    let done = work(fitted.iter().map(|f| f.fits).sum(), rounds);
     let choices = shapes.iter().zip(fitted).map(|(network, fitted)| {
         let method = network.tying().method().key();
         Choice {
@@ -196,7 +195,7 @@ pub(crate) fn develop(
             fit: Some(fitted.fit),
         }
     });
-    Ok((choices.collect(), done))
+    Ok(choices.collect())
 }
 
 /// Fits the kept shapes; the best fit of each method is its choice.
@@ -206,35 +205,29 @@ pub(crate) fn confirm(
     kept: &Kept,
     trial: &Trial<'_>,
     recorder: &Recorder<'_>,
-) -> Result<(Vec<Choice>, Work), StudyError> {
+) -> Result<Vec<Choice>, StudyError> {
     let rounds = shortlist.confirmation;
     let kept = |method| kept.0.get(&method).cloned().unwrap_or_default();
     let shapes = fitting(methods, kept, trial)?;
     let starts = shortlist.grid.starts;
     let fitted = fit_shapes(shortlist, &shapes, starts, rounds, trial, recorder)?;
-    let done = work(fitted.iter().map(|f| f.fits).sum(), rounds);
     let mut choices = Vec::new();
     for method in methods {
         let own = shapes.iter().zip(&fitted);
         let own = own.filter(|(network, _)| network.tying().method() == *method);
         let best = own.min_by(|a, b| a.1.validation.total_cmp(&b.1.validation));
         if let Some((_, fitted)) = best {
-            choices.push(Choice {
-                name: method.key().to_string(),
-                method: method.key().to_string(),
-                at: trial.case.at,
-                fit: Some(fitted.fit.clone()),
-            });
+            let own = Contender::Method(*method);
+            choices.push(own.choice(trial.case.at, Some(fitted.fit.clone())));
         }
     }
-    Ok((choices, done))
+    Ok(choices)
 }
 
 /// The best fit of a shape.
 struct Fitted {
     fit: String,
     validation: f64,
-    fits: usize,
 }
 
 /// Fits all shapes together, so that every thread has work.
@@ -273,7 +266,6 @@ fn fit_shapes(
             fitted.push(Fitted {
                 fit: job.name.clone(),
                 validation: outcome.validation,
-                fits: end - first,
             });
         }
         first = end;
@@ -332,6 +324,7 @@ fn development_errors(
     store: &Store,
     study: &str,
     tasks: &[Task],
+    metric: &str,
 ) -> Result<Vec<Vec<f64>>, StudyError> {
     let mut rows = Vec::new();
     for task in tasks {
@@ -339,9 +332,9 @@ fn development_errors(
         for method in methods {
             let query = "SELECT score.value FROM choice JOIN fit USING (study, task, fit) \
                  JOIN score USING (study, task, name) WHERE choice.study = ? AND choice.task = ? \
-                 AND choice.method = ? AND score.metric <> ? \
+                 AND choice.method = ? AND score.metric = ? \
                  ORDER BY fit.validation IS NULL, fit.validation LIMIT 1";
-            let key = [study, &task.name, method.key(), Measure::Nll.of_test()];
+            let key = [study, &task.name, method.key(), metric];
             let values: Vec<Option<f64>> = store.rows(query, key, |r| r.get(0))?;
             let value = values.first().ok_or_else(|| StudyError::Broken {
                 path: store.path().display().to_string(),
@@ -358,14 +351,12 @@ fn development_errors(
 /// The eligibility rule (F.4.5), case by case.
 pub(crate) fn screen(
     study: &Study,
-    shortlist: &Shortlist,
+    rule: &Screen,
+    sources: &Sources,
     store: &Store,
     name: &str,
     tasks: &[Task],
 ) -> Result<Vec<Screened>, StudyError> {
-    let Some(rule) = &shortlist.screen else {
-        return Ok(Vec::new());
-    };
     let looped = study.methods.iter().position(|m| *m == Method::Loop);
     let looped = looped.unwrap_or(0);
     let mut screened = Vec::new();
@@ -375,7 +366,8 @@ pub(crate) fn screen(
             .filter(|task| task.case == case.name)
             .cloned()
             .collect();
-        let errors = development_errors(&study.methods, store, name, &own)?;
+        let metric = sources.metric(study, case)?;
+        let errors = development_errors(&study.methods, store, name, &own, metric)?;
         screened.push(screen_case(&case.name, &errors, looped, rule.wins));
     }
     Ok(screened)

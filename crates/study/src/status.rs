@@ -6,6 +6,7 @@ use crate::results::{Results, read};
 use crate::run;
 use crate::store::Store;
 use crate::task::Shard;
+use loopfit_model::Method;
 use loopfit_report::number::{Exponent, mean_se};
 use loopfit_report::{Align, Block, Document, Table};
 use serde_json::{Value, json};
@@ -86,7 +87,7 @@ impl Status {
                     .iter()
                     .map(|e| {
                         json!({
-                            "method": e.key,
+                            "method": e.of.key(),
                             "replications": e.values.len(),
                             "mean": finite(e.mean()),
                             "se": e.se().and_then(finite),
@@ -161,9 +162,9 @@ pub fn page(states: &[Status]) -> Document {
         ]);
         for point in &state.results.points {
             let exponent = Exponent::of(point.methods().map(|(_, e)| e.mean()));
-            let cell = |key: &str| {
+            let cell = |method: Method| {
                 point
-                    .entry(key)
+                    .entry(method)
                     .map_or(String::new(), |e| mean_se(e.mean(), e.se(), exponent))
             };
             let place = point.at.map_or(String::new(), |at| format!(" at {at}"));
@@ -171,9 +172,9 @@ pub fn page(states: &[Status]) -> Document {
                 state.name.clone(),
                 format!("{}{place}", point.case.name),
                 point.metric.clone(),
-                cell("single"),
-                cell("loop"),
-                cell("untied"),
+                cell(Method::Single),
+                cell(Method::Loop),
+                cell(Method::Untied),
             ]);
         }
     }

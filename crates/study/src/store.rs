@@ -5,6 +5,7 @@
 //! are in `store/schema.sql` and in `docs/store.md`.
 
 mod adopt;
+mod backends;
 mod export;
 mod files;
 mod mend;
@@ -24,7 +25,6 @@ use crate::StudyError;
 use crate::protocol::{Named, Study, check_name};
 use crate::task::Task;
 use loopfit_engine::FitOutcome;
-use loopfit_model::Method;
 use record::{CHOICE, DECISION, FIT, SCORE, STUDY, TALLY, TASK, Table};
 use row::{FitRow, stop_name};
 use rusqlite::types::Value;
@@ -35,9 +35,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Marks the file as a loopfit store ("lfst").
 const APPLICATION: i64 = 0x6C66_7374;
-/// Version of the tables; the first had no checksums.
-const VERSION: i64 = 2;
-const SCHEMA: &str = include_str!("store/schema.sql");
+/// Version of the tables. The first had no checksums; the second did not say who made a fit.
+const VERSION: i64 = 3;
+/// The first version with checksums and tallies.
+const CHECKSUMS: i64 = 2;
+
+/// The tables of a version with checksums.
+fn schema(version: i64) -> &'static str {
+    match version {
+        2 => include_str!("store/schema-2.sql"),
+        _ => include_str!("store/schema.sql"),
+    }
+}
 
 /// What selection kept: a fit, or a baseline that needs none.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +68,10 @@ pub struct StoredFit {
     pub method: String,
     /// Canonical JSON of the specification.
     pub spec: String,
+    /// Who made it: `cpu`.
+    pub backend: String,
+    /// What other backends must have in common with that one to make the same fit.
+    pub bits: String,
     /// What it gave.
     pub outcome: FitOutcome,
 }
@@ -81,6 +94,8 @@ impl Frozen {
 pub struct Store {
     connection: Mutex<Connection>,
     path: PathBuf,
+    /// Version of its tables.
+    version: i64,
     /// What a person should know about how it was opened.
     notice: Option<String>,
     /// Held by the one process that writes.
@@ -165,21 +180,23 @@ impl Store {
     /// A fit that was run before.
     pub fn fit(&self, study: &str, task: &str, fit: &str) -> Result<Option<StoredFit>, StudyError> {
         let row = self.with(|c| {
-            c.prepare_cached(
-                "SELECT method, spec, stop, validation, best_update, updates, curve, parameters, \
-                 seconds FROM fit WHERE study = ? AND task = ? AND fit = ?",
-            )?
+            c.prepare_cached(&format!(
+                "SELECT {} FROM fit WHERE study = ? AND task = ? AND fit = ?",
+                FIT.list(self.version)
+            ))?
             .query_row([study, task, fit], |r| {
                 Ok(FitRow {
-                    method: r.get(0)?,
-                    spec: r.get(1)?,
-                    stop: r.get(2)?,
-                    validation: r.get(3)?,
-                    best_update: r.get(4)?,
-                    updates: r.get(5)?,
-                    curve: r.get(6)?,
-                    parameters: r.get(7)?,
-                    seconds: r.get(8)?,
+                    method: r.get("method")?,
+                    spec: r.get("spec")?,
+                    stop: r.get("stop")?,
+                    validation: r.get("validation")?,
+                    best_update: r.get("best_update")?,
+                    updates: r.get("updates")?,
+                    curve: r.get("curve")?,
+                    parameters: r.get("parameters")?,
+                    seconds: r.get("seconds")?,
+                    backend: r.get("backend")?,
+                    bits: r.get("bits")?,
                 })
             })
             .optional()
@@ -194,10 +211,9 @@ impl Store {
         study: &str,
         task: &str,
         fit: &str,
-        method: Method,
-        spec: &str,
-        outcome: &FitOutcome,
+        stored: &StoredFit,
     ) -> Result<(), StudyError> {
+        let outcome = &stored.outcome;
         let finite = |v: f64| v.is_finite().then_some(v);
         let curve: Vec<(usize, Option<f64>)> = outcome
             .curve
@@ -211,8 +227,8 @@ impl Store {
             Value::from(study.to_string()),
             task.to_string().into(),
             fit.to_string().into(),
-            method.key().to_string().into(),
-            spec.to_string().into(),
+            stored.method.clone().into(),
+            stored.spec.clone().into(),
             stop_name(outcome.stop).to_string().into(),
             finite(outcome.validation).into(),
             (outcome.best_update as i64).into(),
@@ -220,6 +236,8 @@ impl Store {
             curve.into(),
             parameters.into(),
             outcome.seconds.into(),
+            stored.backend.clone().into(),
+            stored.bits.clone().into(),
         ];
         self.with(|c| FIT.insert(c, &row))
     }
@@ -334,7 +352,7 @@ impl Store {
     }
 
     /// Whether a task has scores.
-    fn is_scored(&self, study: &str, task: &str) -> Result<bool, StudyError> {
+    pub(crate) fn is_scored(&self, study: &str, task: &str) -> Result<bool, StudyError> {
         self.with(|c| {
             c.prepare_cached("SELECT EXISTS (SELECT 1 FROM score WHERE study = ? AND task = ?)")?
                 .query_row([study, task], |r| r.get(0))

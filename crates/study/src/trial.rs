@@ -3,7 +3,8 @@
 
 use crate::StudyError;
 use crate::baseline;
-use crate::protocol::{Case, Named, Study};
+use crate::contender::Contender;
+use crate::protocol::{Case, Named, PathStage, Study, Way};
 use crate::store::{Choice, Frozen, Store};
 use loopfit_data::catalog::DataSet;
 use loopfit_data::preprocess::Target;
@@ -45,8 +46,8 @@ impl Sources {
         for case in &study.cases {
             for split in study.splits(case) {
                 let source = sources.source(case, split, (1, 1))?;
-                if let (Source::Simulation { simulation, .. }, true) =
-                    (&*source, study.continuation.is_some())
+                if let (Source::Simulation { simulation, .. }, Way::Continuation(_)) =
+                    (&*source, &study.way)
                     && simulation.is_density()
                 {
                     return Err(StudyError::Data {
@@ -77,6 +78,12 @@ impl Sources {
             "notes": source.notes,
         });
         Ok(Some(content.to_string()))
+    }
+
+    /// What the models of a case are judged by, before further metrics.
+    pub(crate) fn metric(&self, study: &Study, case: &Case) -> Result<&'static str, StudyError> {
+        let split = study.splits(case).first().copied().flatten();
+        Ok(self.source(case, split, (1, 1))?.metric(None))
     }
 
     /// Where the replications of a case come from. Simulations have the sizes that are given.
@@ -177,8 +184,8 @@ pub(crate) struct Trial<'a> {
     pub(crate) case: &'a Case,
     split: Option<u64>,
     pub(crate) seed: u64,
-    /// Sizes of a path's stages.
-    stages: Vec<(usize, usize)>,
+    /// The stages of a path.
+    stages: &'a [PathStage],
     sealed: Mutex<Replications>,
 }
 
@@ -191,39 +198,42 @@ struct Sealed {
     problem: Arc<Problem>,
 }
 
+impl Sealed {
+    /// Coefficients as a model that can be judged.
+    fn model(&self, parameters: Parameters) -> FittedModel {
+        FittedModel {
+            bounds: self.problem.bounds,
+            likelihood: self.problem.likelihood,
+            preprocessing: self.replication.preprocessing.clone(),
+            provenance: Provenance::nothing(),
+            assessment: None,
+            parameters,
+        }
+    }
+}
+
 impl<'a> Trial<'a> {
     pub(crate) fn new(
         sources: &'a Sources,
-        study: &Study,
+        study: &'a Study,
         case: &'a Case,
         split: Option<u64>,
         seed: u64,
     ) -> Self {
-        let stages = study.continuation.iter().flat_map(|path| &path.stages);
         Self {
             sources,
             case,
             split,
             seed,
-            stages: stages.map(|stage| (stage.train, stage.valid)).collect(),
+            stages: study.way.stages(),
             sealed: Mutex::default(),
         }
     }
 
     pub(crate) fn wrong(&self, error: SearchError) -> StudyError {
-        match error {
-            SearchError::Interrupted => StudyError::Interrupted,
-            SearchError::Fits(inner) => match inner.downcast::<StudyError>() {
-                Ok(own) => *own,
-                Err(other) => StudyError::Data {
-                    case: self.case.name.clone(),
-                    why: other.to_string(),
-                },
-            },
-            why => StudyError::Search {
-                of: format!("case `{}`", self.case.name),
-                why: Box::new(why),
-            },
+        StudyError::Search {
+            of: format!("case `{}`", self.case.name),
+            why: Box::new(error),
         }
     }
 
@@ -311,14 +321,14 @@ impl<'a> Trial<'a> {
         study: &str,
         task: &str,
     ) -> Result<Vec<(&'static str, f64)>, StudyError> {
-        let (sealed, parameters, validation) = match &choice.fit {
+        let sealed = self.of_choice(choice)?;
+        let (parameters, validation) = match &choice.fit {
             None => {
-                let sealed = self.only()?;
-                let parameters = match choice.method.as_str() {
-                    "linear" => baseline::linear(&sealed.problem),
+                let parameters = match Contender::of_choice(&choice.name, choice.at) {
+                    Some(Contender::Linear) => baseline::linear(&sealed.problem),
                     _ => baseline::constant(&sealed.problem),
                 };
-                (sealed, parameters, 0.0)
+                (parameters, 0.0)
             }
             Some(fit) => {
                 let missing = || StudyError::Broken {
@@ -327,11 +337,10 @@ impl<'a> Trial<'a> {
                     why: format!("its fit {fit} is not there"),
                 };
                 let stored = store.fit(study, task, fit)?.ok_or_else(missing)?;
-                let sealed = self.of_fit(&stored.spec)?;
-                (sealed, stored.outcome.parameters, stored.outcome.validation)
+                (stored.outcome.parameters, stored.outcome.validation)
             }
         };
-        let model = self.model(&sealed, parameters);
+        let model = sealed.model(parameters);
         let measured = match validation.is_finite() {
             true => sealed.replication.judge_all(&model),
             false => Ok(vec![(sealed.replication.metric(), f64::NAN)]),
@@ -339,46 +348,15 @@ impl<'a> Trial<'a> {
         measured.map_err(|e| self.wrong(e))
     }
 
-    /// The replication of the case's own size.
-    fn only(&self) -> Result<Arc<Sealed>, StudyError> {
-        let (train, valid) = self.own_size();
-        self.sealed(train, valid)
-    }
-
     fn own_size(&self) -> (usize, usize) {
         let (train, valid) = (self.case.train, self.case.valid);
         (train.unwrap_or_default(), valid.unwrap_or_default())
     }
 
-    /// The replication that a fit was trained on: by the hash of its training samples where there
-    /// are several.
-    fn of_fit(&self, spec: &str) -> Result<Arc<Sealed>, StudyError> {
-        let spec: serde_json::Value = serde_json::from_str(spec).unwrap_or_default();
-        for (train, valid) in &self.stages {
-            let sealed = self.sealed(*train, *valid)?;
-            if spec["train"] == sealed.problem.train.hash() {
-                return Ok(sealed);
-            }
-        }
-        self.only()
-    }
-
-    fn model(&self, sealed: &Sealed, parameters: Parameters) -> FittedModel {
-        FittedModel {
-            bounds: sealed.problem.bounds,
-            likelihood: sealed.problem.likelihood,
-            preprocessing: sealed.replication.preprocessing.clone(),
-            provenance: Provenance {
-                version: env!("CARGO_PKG_VERSION").to_string(),
-                source: sealed.replication.source.clone(),
-                training_samples: String::new(),
-                budget: parameters.network().count(),
-                seed: self.seed,
-                validation: 0.0,
-                updates: 0,
-            },
-            assessment: None,
-            parameters,
-        }
+    /// The replication that a choice was made on: of a path, that of the stage at its place.
+    fn of_choice(&self, choice: &Choice) -> Result<Arc<Sealed>, StudyError> {
+        let stage = self.stages.iter().find(|stage| stage.at == choice.at);
+        let (train, valid) = stage.map_or_else(|| self.own_size(), |s| (s.train, s.valid));
+        self.sealed(train, valid)
     }
 }

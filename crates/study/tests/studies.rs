@@ -2,9 +2,9 @@
 //! test data.
 
 use loopfit_engine::{Control, Engine};
-use loopfit_model::Architecture;
+use loopfit_model::{Architecture, Method};
 use loopfit_study::progress::Progress;
-use loopfit_study::protocol::{Named, Study};
+use loopfit_study::protocol::{Named, Study, Way};
 use loopfit_study::run::Prepared;
 use loopfit_study::store::{self, Store, merge};
 use loopfit_study::{Shard, StudyError, builtin, report, results};
@@ -23,7 +23,7 @@ fn run(named: &Named, out: &Path, shard: Shard, threads: usize) -> Result<(), St
     let engine = Engine::new(threads).unwrap();
     let (control, progress) = (Control::default(), Progress::default());
     prepared.announce(&progress);
-    prepared.run(&store, &engine, &control, &progress)?;
+    prepared.enter(&store, &engine)?.run(&control, &progress)?;
     let counts = progress.counts();
     assert_eq!(counts.fits, counts.total, "every fit was counted");
     Ok(())
@@ -102,7 +102,8 @@ fn a_study_goes_on_after_every_stop() {
         let (control, progress) = (Control::default(), Progress::default());
         let begun = std::time::Instant::now();
         control.stop_at(begun + std::time::Duration::from_millis(30 + 10 * stops));
-        match prepared.run(&store, &engine, &control, &progress) {
+        let entered = prepared.enter(&store, &engine).unwrap();
+        match entered.run(&control, &progress) {
             Ok(()) => break,
             Err(StudyError::Interrupted) => stops += 1,
             Err(other) => panic!("{other}"),
@@ -164,7 +165,8 @@ fn a_run_repeats_what_is_damaged_and_nothing_else() {
     let (control, progress) = (Control::default(), Progress::default());
     let engine = Engine::new(2).unwrap();
     prepared.announce(&progress);
-    prepared.run(&store, &engine, &control, &progress).unwrap();
+    let entered = prepared.enter(&store, &engine).unwrap();
+    entered.run(&control, &progress).unwrap();
     assert_eq!(progress.counts().updates, updates as u64, "one fit was run");
     drop(store);
     assert!(content(out) == expected);
@@ -180,7 +182,7 @@ fn plans_are_upper_bounds() {
         ("ebm", false),
     ] {
         let mut named = quick(name);
-        if let Some(search) = &mut named.study.search {
+        if let Way::Search(search) = &mut named.study.way {
             search.protocol.refit = refit;
         }
         let planned = loopfit_study::run::total(&named.study, Shard::WHOLE);
@@ -402,21 +404,21 @@ refine = 10
             "path",
             path,
             vec![
-                ("single", [3, 3, 1]),
-                ("loop", [3, 3, 4]),
-                ("untied", [3, 3, 1]),
-                ("single", [3, 15, 1]),
-                ("loop", [3, 15, 4]),
-                ("untied", [3, 3, 2]),
+                (Method::Single, [3, 3, 1]),
+                (Method::Loop, [3, 3, 4]),
+                (Method::Untied, [3, 3, 1]),
+                (Method::Single, [3, 15, 1]),
+                (Method::Loop, [3, 15, 4]),
+                (Method::Untied, [3, 3, 2]),
             ],
         ),
         (
             "shortlist",
             shortlist,
             vec![
-                ("single", [3, 15, 1]),
-                ("loop", [3, 15, 4]),
-                ("untied", [3, 3, 2]),
+                (Method::Single, [3, 15, 1]),
+                (Method::Loop, [3, 15, 4]),
+                (Method::Untied, [3, 3, 2]),
             ],
         ),
     ] {
@@ -425,11 +427,11 @@ refine = 10
         let out = directory.path().join(name);
         run(&named, &out, Shard::WHOLE, 2).unwrap();
         let found = results::read(&Store::open(&out).unwrap(), &named).unwrap();
-        let shapes: Vec<(&str, [usize; 3])> = found
+        let shapes: Vec<(Method, [usize; 3])> = found
             .points
             .iter()
-            .flat_map(|point| &point.entries)
-            .map(|entry| {
+            .flat_map(|point| point.methods())
+            .map(|(method, entry)| {
                 let network = entry.values[0].network.as_ref().unwrap();
                 let all = Architecture::Transformer {
                     partition: vec![vec![0, 1]],
@@ -437,7 +439,7 @@ refine = 10
                 assert_eq!(*network.architecture(), all, "{name}");
                 assert!(entry.values[0].value.is_finite());
                 let t = network.tying().iterations();
-                (entry.key.as_str(), [network.q(), network.r(), t])
+                (method, [network.q(), network.r(), t])
             })
             .collect();
         assert_eq!(shapes, expected, "{name}");

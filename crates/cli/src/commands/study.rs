@@ -7,10 +7,11 @@ use crate::exit::{Exit, usage};
 use crate::json::object;
 use crate::{Global, hints, interrupt, output, progress};
 use anyhow::{Context, Result};
-use loopfit_engine::Engine;
+use loopfit_engine::{Backend, Engine};
 use loopfit_report::number::{self, ABSENT, integer};
 use loopfit_report::{Align, Table};
 use loopfit_study::progress::Progress;
+use loopfit_study::protocol::Way;
 use loopfit_study::run::{Prepared, total};
 use loopfit_study::{Named, Shard, Store, StudyError, builtin, report, status, store};
 use serde_json::json;
@@ -255,7 +256,7 @@ fn plan(a: &PlanArguments, global: &Global) -> Result<Exit> {
     let studies = a.which.studies()?;
     let data_dir = a.folder.named();
     let engine = Engine::new(global.threads)?;
-    let threads = engine.threads();
+    let threads = engine.threads().count();
     let time = format!("time on {}", number::count(threads, "thread"));
     let mut table = Table::new([
         ("study", Align::Left),
@@ -295,7 +296,11 @@ fn plan(a: &PlanArguments, global: &Global) -> Result<Exit> {
         output::print_json(&object!({ "studies": rows }))?;
     } else {
         output::print(&table.to_terminal(output::color()))?;
-        if shard != Shard::WHOLE && studies.iter().any(|n| n.study.shortlist.is_some()) {
+        if shard != Shard::WHOLE
+            && studies
+                .iter()
+                .any(|n| matches!(n.study.way, Way::Shortlist(_)))
+        {
             output::say(
                 "a share also runs the development that it needs and that no finished share beside it has",
             );
@@ -321,24 +326,25 @@ fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
     if let Some(notice) = store.notice() {
         output::say(notice);
     }
-    for named in &studies {
-        store.begin(named)?;
-    }
     let engine = Engine::new(global.threads)?;
+    let entered = prepared
+        .iter()
+        .map(|prepared| prepared.enter(&store, &engine))
+        .collect::<Result<Vec<_>, _>>()?;
     let counts = Progress::default();
     prepared.iter().for_each(|p| p.announce(&counts));
     if !global.quiet {
         output::say(&format!(
             "{} on {} into {}",
             a.which.name,
-            number::count(engine.threads(), "thread"),
+            number::count(engine.threads().count(), "thread"),
             store.path().display()
         ));
     }
-    for (named, prepared) in studies.iter().zip(&prepared) {
+    for (named, entered) in studies.iter().zip(&entered) {
         let result = interrupt::searching(|control| {
             progress::with_counts(&named.name, &counts, &store, global.quiet, || {
-                prepared.run(&store, &engine, control, &counts)
+                entered.run(control, &counts)
             })
         });
         match result {

@@ -1,6 +1,8 @@
 //! What a protocol must be before anything runs.
 
-use super::{Candidates, Case, Grid, Rounds, Seeds, Study};
+use super::{
+    Candidates, Case, Continuation, Grid, Rounds, SearchPlan, Seeds, Shortlist, Study, Way,
+};
 use crate::published::Published;
 use loopfit_model::Method;
 use std::collections::BTreeSet;
@@ -29,35 +31,30 @@ impl Study {
             !self.test_splits.is_empty() && distinct(self.test_splits.iter()),
             "test_splits must be one or more different numbers",
         )?;
-        let ways = [
-            self.continuation.is_some(),
-            self.shortlist.is_some(),
-            self.search.is_some(),
-        ];
-        need(
-            ways.iter().filter(|way| **way).count() == 1,
-            "exactly one of [continuation], [shortlist] and [search] must be there",
-        )?;
         self.check_cases()?;
         self.check_quick()?;
         if let Some(name) = &self.published {
             Published::find(name).map_err(|e| e.to_string())?;
         }
-        self.check_continuation()?;
-        self.check_shortlist()?;
-        if let Some(search) = &self.search {
-            need(
-                (loopfit_search::plan::LEAST_UPDATES..=MOST_UPDATES).contains(&search.updates),
-                "search.updates must be at least 32 and at most 1000000000",
-            )?;
-            need(
-                !search.fan || self.methods.contains(&Method::Loop),
-                "search.fan is about Loop, which must be one of the methods",
-            )?;
-            let protocols = [Some(&search.protocol), search.looped.as_ref()];
-            for protocol in protocols.into_iter().flatten() {
-                protocol.check().map_err(|e| e.to_string())?;
-            }
+        match &self.way {
+            Way::Continuation(path) => self.check_continuation(path),
+            Way::Shortlist(list) => self.check_shortlist(list),
+            Way::Search(plan) => self.check_search(plan),
+        }
+    }
+
+    fn check_search(&self, search: &SearchPlan) -> Result<(), String> {
+        need(
+            (loopfit_search::plan::LEAST_UPDATES..=MOST_UPDATES).contains(&search.updates),
+            "search.updates must be at least 32 and at most 1000000000",
+        )?;
+        need(
+            !search.fan || self.methods.contains(&Method::Loop),
+            "search.fan is about Loop, which must be one of the methods",
+        )?;
+        let protocols = [Some(&search.protocol), search.looped.as_ref()];
+        for protocol in protocols.into_iter().flatten() {
+            protocol.check().map_err(|e| e.to_string())?;
         }
         Ok(())
     }
@@ -67,7 +64,7 @@ impl Study {
         if let Some(name) = self.quick.cases.iter().find(|name| !known(name)) {
             return Err(format!("quick.cases names `{name}`, which is not a case"));
         }
-        let stages = self.continuation.iter().flat_map(|path| &path.stages);
+        let stages = self.way.stages().iter();
         let places: Vec<f64> = stages
             .filter_map(|stage| stage.at)
             .chain(self.cases.iter().filter_map(|case| case.at))
@@ -78,10 +75,11 @@ impl Study {
         }
     }
 
-    fn check_continuation(&self) -> Result<(), String> {
-        let Some(continuation) = &self.continuation else {
-            return Ok(());
-        };
+    fn check_continuation(&self, continuation: &Continuation) -> Result<(), String> {
+        need(
+            !self.baselines,
+            "baselines are for one training size, and the stages of a continuation have several",
+        )?;
         check_grid("continuation.grid", &continuation.grid)?;
         need(
             continuation.stages.iter().any(|stage| stage.at.is_some()),
@@ -121,10 +119,7 @@ impl Study {
         Ok(())
     }
 
-    fn check_shortlist(&self) -> Result<(), String> {
-        let Some(shortlist) = &self.shortlist else {
-            return Ok(());
-        };
+    fn check_shortlist(&self, shortlist: &Shortlist) -> Result<(), String> {
         check_grid("shortlist.grid", &shortlist.grid)?;
         let development = &shortlist.development;
         check_seeds("shortlist.development.seeds", development.seeds)?;
@@ -196,7 +191,7 @@ impl Study {
             if let Some(seeds) = case.seeds {
                 check_seeds(&of("seeds"), seeds)?;
             }
-            let path = self.continuation.is_some();
+            let path = matches!(self.way, Way::Continuation(_));
             need(
                 path || case.budget.is_some_and(|b| b > 0),
                 of("it needs a cap (budget = ...)"),
@@ -217,7 +212,7 @@ impl Study {
                 of("target, task and block come with data:NAME"),
             )?;
             need(
-                case.updates.is_none() || self.search.is_some(),
+                case.updates.is_none() || matches!(self.way, Way::Search(_)),
                 of("updates are for a [search]"),
             )?;
             need(

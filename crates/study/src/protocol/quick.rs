@@ -1,6 +1,6 @@
 //! The small size of a study: every step of the way, a little of each.
 
-use super::{Candidates, Rounds, Seeds, Study};
+use super::{Candidates, Continuation, Rounds, SearchPlan, Seeds, Shortlist, Study, Way};
 use loopfit_search::protocol::Protocol;
 
 /// Seeds, updates of a fit and observations that are left.
@@ -30,46 +30,53 @@ impl Study {
             case.seeds = case.seeds.map(fewer);
             case.updates = case.updates.map(|n| n.min(SEARCH_UPDATES));
         }
-        if let Some(continuation) = &mut self.continuation {
-            continuation.stages.retain(|stage| here(stage.at));
-            for (i, stage) in continuation.stages.iter_mut().enumerate() {
-                // A little larger at every stage, so that normalisations change.
-                stage.train = stage.train.min(ROWS + 8 * i);
-                stage.valid = stage.valid.min(ROWS);
-                stage.updates = UPDATES;
-            }
-            continuation.grid.validate_every = UPDATES / 2;
-        }
-        if let Some(shortlist) = &mut self.shortlist {
-            let development = &mut shortlist.development;
-            development.seeds = fewer(development.seeds);
-            development.keep = development.keep.min(2);
-            (development.warm, development.refine) = (UPDATES / 3, UPDATES);
-            shortlist.confirmation = Rounds {
-                warm: UPDATES / 3,
-                refine: UPDATES,
-            };
-            shortlist.grid.validate_every = UPDATES / 2;
-            shortlist.grid.learning_rates.truncate(1);
-            for candidates in [
-                &mut shortlist.single,
-                &mut shortlist.looped,
-                &mut shortlist.untied,
-            ] {
-                *candidates = thinner(candidates);
-            }
-            if let Some(screen) = &mut shortlist.screen {
-                screen.wins = screen.wins.min(SEEDS as usize);
-            }
-        }
-        if let Some(search) = &mut self.search {
-            search.updates = search.updates.min(SEARCH_UPDATES);
-            thin_rungs(&mut search.protocol);
-            if let Some(own) = &mut search.looped {
-                thin_rungs(own);
-            }
+        match &mut self.way {
+            Way::Continuation(path) => shorter(path, here),
+            Way::Shortlist(list) => smaller(list),
+            Way::Search(plan) => plan_less(plan),
         }
         self
+    }
+}
+
+/// A path of few updates through the places that are kept.
+fn shorter(path: &mut Continuation, here: impl Fn(Option<f64>) -> bool) {
+    path.stages.retain(|stage| here(stage.at));
+    for (i, stage) in path.stages.iter_mut().enumerate() {
+        // A little larger at every stage, so that normalisations change.
+        stage.train = stage.train.min(ROWS + 8 * i);
+        stage.valid = stage.valid.min(ROWS);
+        stage.updates = UPDATES;
+    }
+    path.grid.validate_every = UPDATES / 2;
+}
+
+/// Fewer shapes and shorter rounds.
+fn smaller(list: &mut Shortlist) {
+    let development = &mut list.development;
+    development.seeds = fewer(development.seeds);
+    development.keep = development.keep.min(2);
+    (development.warm, development.refine) = (UPDATES / 3, UPDATES);
+    list.confirmation = Rounds {
+        warm: UPDATES / 3,
+        refine: UPDATES,
+    };
+    list.grid.validate_every = UPDATES / 2;
+    list.grid.learning_rates.truncate(1);
+    for candidates in [&mut list.single, &mut list.looped, &mut list.untied] {
+        *candidates = thinner(candidates);
+    }
+    if let Some(screen) = &mut list.screen {
+        screen.wins = screen.wins.min(SEEDS as usize);
+    }
+}
+
+/// Fewer updates in rounds of fewer fits.
+fn plan_less(plan: &mut SearchPlan) {
+    plan.updates = plan.updates.min(SEARCH_UPDATES);
+    thin_rungs(&mut plan.protocol);
+    if let Some(own) = &mut plan.looped {
+        thin_rungs(own);
     }
 }
 

@@ -136,6 +136,7 @@ fn wrong_protocols_are_refused_in_one_sentence() {
             ("data = \"sim:bumps\"", "data = \"x.csv\""),
             "for simulations",
         ),
+        (("[search]\nupdates = 320", ""), "exactly one of"),
     ] {
         let message = wrong(|text| text.replace(change.0, change.1));
         assert!(message.contains(says), "{change:?}: {message}");
@@ -143,6 +144,13 @@ fn wrong_protocols_are_refused_in_one_sentence() {
     }
     let two = wrong(|text| format!("{text}\n[continuation]\nstages = []\n"));
     assert!(two.contains("exactly one"), "{two}");
+    let path = builtin::text("cap-path").unwrap();
+    let with = path.replacen("seeds =", "baselines = true\nseeds =", 1);
+    let error = Study::parse("path", &with).unwrap_err().to_string();
+    assert!(
+        error.contains("baselines are for one training size"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -246,7 +254,7 @@ fn paths_have_the_published_sizes() {
     assert_eq!(paths.len(), 3);
     for path in paths {
         let named = builtin::find(&path.study).unwrap().remove(0);
-        let stages = &named.study.continuation.as_ref().unwrap().stages;
+        let stages = named.study.way.stages();
         let shown: Vec<&PathStage> = stages.iter().filter(|s| s.at.is_some()).collect();
         let distinct = |value: &dyn Fn(&PathStage) -> usize| {
             let mut values: Vec<usize> = shown.iter().map(|s| value(s)).collect();

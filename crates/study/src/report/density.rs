@@ -11,6 +11,7 @@ use loopfit_numerics::libm::exp;
 use loopfit_numerics::stream::Stream;
 use loopfit_report::Block;
 use loopfit_report::figure::{Field, FieldRow, Fields};
+use loopfit_search::replication::Source;
 
 /// Side of the grid of the analytic panels and of the histogram of the samples.
 const SIDE: usize = 96;
@@ -29,7 +30,12 @@ pub(super) fn section(store: &Store, results: &Results) -> Result<Vec<Block>, St
             continue;
         };
         // The first metric only: the others are about the same models.
-        if point.metric != "squared Hellinger distance" {
+        let source = Source::Simulation {
+            simulation,
+            train: 1,
+            valid: 1,
+        };
+        if point.metric != source.metric(None) {
             continue;
         }
         blocks.push(panels(store, results, point, simulation)?);
@@ -136,7 +142,7 @@ fn fitted(
         };
         let stream = Stream::new(value.seed)
             .child("pooled samples")
-            .child(&entry.key);
+            .child(&entry.of.key());
         let draws = energy
             .sample(index, f64::from(bounds.output), DRAWS, stream)
             .map_err(|e| wrong(e.to_string()))?;

@@ -1,6 +1,7 @@
 //! Curves along an axis and paired plots.
 
-use super::tables::{capitalised, point_name};
+use super::tables::{capitalised, contenders, point_name};
+use crate::contender::Contender;
 use crate::published::Published;
 use crate::results::{Entry, Point, Results};
 use loopfit_model::Method;
@@ -29,15 +30,15 @@ pub(super) fn panels(results: &Results) -> Vec<Vec<&Point>> {
     panels
 }
 
-/// The number of an entry's colour.
-fn color(key: &str, fan: usize) -> usize {
-    match key {
-        "single" => 0,
-        "loop" => 1,
-        "untied" => 2,
-        "linear" => 3,
-        "constant" => 4,
-        _ => 10 + fan.min(5),
+/// The number of a contender's colour, of a fan's blade by its place in it.
+fn color(contender: Contender, place: usize) -> usize {
+    match contender {
+        Contender::Method(Method::Single) => 0,
+        Contender::Method(Method::Loop) => 1,
+        Contender::Method(Method::Untied) => 2,
+        Contender::Linear => 3,
+        Contender::Constant => 4,
+        Contender::Cut { .. } => 10 + place.min(5),
     }
 }
 
@@ -84,22 +85,13 @@ pub(super) fn curves(results: &Results) -> Vec<Block> {
 fn panel(results: &Results, points: &[&Point], medians: bool) -> Panel {
     let first = points[0];
     let title = first.case.curve.as_deref().unwrap_or(first.case.title());
-    let mut keys: Vec<(&str, &str)> = Vec::new();
-    for entry in points.iter().flat_map(|p| &p.entries) {
-        let key = (entry.key.as_str(), entry.label.as_str());
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    let fans: Vec<&str> = keys
-        .iter()
-        .map(|(k, _)| *k)
-        .filter(|k| k.contains("-T"))
-        .collect();
-    let curves = keys.iter().map(|(key, label)| {
-        let fan = fans.iter().position(|k| k == key);
+    let all = contenders(points);
+    let is_cut = |contender: &&Contender| matches!(contender, Contender::Cut { .. });
+    let fans: Vec<&Contender> = all.iter().filter(is_cut).collect();
+    let curves = all.iter().map(|contender| {
+        let fan = fans.iter().position(|cut| *cut == contender);
         let points = points.iter().filter_map(|point| {
-            let entry = point.entry(key)?;
+            let entry = point.entry(*contender)?;
             let (centre, low, high) = centre(entry, medians);
             // Bands of a fan would cover each other.
             let band = if fan.is_none() {
@@ -120,8 +112,8 @@ fn panel(results: &Results, points: &[&Point], medians: bool) -> Panel {
             })
         });
         Curve {
-            name: label.to_string(),
-            color: color(key, fan.unwrap_or(0)),
+            name: contender.to_string(),
+            color: color(*contender, fan.unwrap_or(0)),
             dashed: fan.is_some(),
             points: points.collect(),
         }
@@ -158,7 +150,7 @@ pub(super) fn pairs(results: &Results, published: &Published) -> Vec<Block> {
             let row = published.means(point);
             let method = |(method, entry): (Method, &Entry)| PairMethod {
                 name: method.to_string(),
-                color: color(method.key(), 0),
+                color: color(method.into(), 0),
                 values: entry.numbers(),
                 se: entry.se(),
                 published: row.and_then(|row| row.of(method)),

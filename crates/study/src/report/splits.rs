@@ -1,6 +1,7 @@
 //! Test splits, and two studies on the same ones.
 
 use super::tables::{scale, signed};
+use crate::protocol::Way;
 use crate::results::{Entry, Point, Results};
 use loopfit_report::number::{self, Exponent, mean_se};
 use loopfit_report::statistics::{mean, standard_error};
@@ -66,7 +67,8 @@ pub(super) fn each_split(results: &Results) -> Vec<Block> {
 
 /// This study against another one with the same data, architecture, caps, splits and seeds.
 pub(super) fn against(results: &Results, other: &Results) -> Vec<Block> {
-    if results.study.search.is_none() || other.study.search.is_some() {
+    let searched = |results: &Results| matches!(results.study.way, Way::Search(_));
+    if !searched(results) || searched(other) {
         return Vec::new();
     }
     let theirs = match other.study.published {
@@ -108,11 +110,11 @@ pub(super) fn against(results: &Results, other: &Results) -> Vec<Block> {
             ]);
         };
         for (method, here) in point.methods() {
-            if let Some(there) = theirs.entry(method.key()) {
+            if let Some(there) = theirs.entry(method) {
                 push(method.to_string(), here, there);
             }
         }
-        let best = |p: &Point| p.best().and_then(|m| p.entry(m.key())).cloned();
+        let best = |p: &Point| p.best().and_then(|m| p.entry(m)).cloned();
         if let (Some(here), Some(there)) = (best(point), best(theirs)) {
             push(
                 format!("best ({}, {})", there.label, here.label),

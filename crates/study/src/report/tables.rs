@@ -1,5 +1,6 @@
 //! Ours beside theirs, in numbers.
 
+use crate::contender::Contender;
 use crate::published::Published;
 use crate::results::{Entry, Point, Results};
 use loopfit_model::{Method, Network};
@@ -140,14 +141,19 @@ pub(super) fn means(results: &Results) -> Vec<Block> {
     blocks
 }
 
-fn wide(results: &Results, metric: &str, points: &[&Point]) -> Block {
-    let mut keys: Vec<(&str, &str)> = Vec::new();
+/// All that some points have, each once, in the order in which they come.
+pub(super) fn contenders(points: &[&Point]) -> Vec<Contender> {
+    let mut all: Vec<Contender> = Vec::new();
     for entry in points.iter().flat_map(|p| &p.entries) {
-        let key = (entry.key.as_str(), entry.label.as_str());
-        if !keys.contains(&key) {
-            keys.push(key);
+        if !all.contains(&entry.of) {
+            all.push(entry.of);
         }
     }
+    all
+}
+
+fn wide(results: &Results, metric: &str, points: &[&Point]) -> Block {
+    let all = contenders(points);
     // Along an axis the cap is part of the name or the same everywhere.
     let caps = results.study.axis.is_none();
     let mut columns = vec![("".to_string(), Align::Left)];
@@ -155,8 +161,8 @@ fn wide(results: &Results, metric: &str, points: &[&Point]) -> Block {
         columns.push(("B".to_string(), Align::Right));
     }
     columns.extend(
-        keys.iter()
-            .map(|(_, label)| (label.to_string(), Align::Right)),
+        all.iter()
+            .map(|contender| (contender.to_string(), Align::Right)),
     );
     columns.push(("lowest".to_string(), Align::Left));
     let mut table = Table::new(columns);
@@ -167,10 +173,10 @@ fn wide(results: &Results, metric: &str, points: &[&Point]) -> Block {
         if caps {
             cells.push(Cell::from(number::integer(point.budget as u64)));
         }
-        for (key, _) in &keys {
-            let is_best = best.is_some_and(|m| m.key() == *key);
+        for contender in &all {
+            let is_best = best.map(Contender::Method) == Some(*contender);
             let text = point
-                .entry(key)
+                .entry(*contender)
                 .map_or(String::new(), |e| mean_se(e.mean(), e.se(), exponent));
             cells.push(Cell::marked(text, is_best));
         }
@@ -203,8 +209,10 @@ fn medians(results: &Results) -> Block {
     ]);
     for point in &results.points {
         for entry in &point.entries {
-            let method = Method::ALL.into_iter().find(|m| m.key() == entry.key);
-            let wins = method.map_or(String::new(), |m| wins(point, m));
+            let wins = match entry.of {
+                Contender::Method(method) => wins(point, method),
+                _ => String::new(),
+            };
             table.push([
                 about(results, point),
                 entry.label.clone(),
@@ -224,7 +232,7 @@ fn medians(results: &Results) -> Block {
 
 /// `5/8`: on how many splits and seeds a method is the lowest; nothing where it is alone.
 fn wins(point: &Point, method: Method) -> String {
-    let of = point.entry(method.key()).map_or(0, |e| e.values.len());
+    let of = point.entry(method).map_or(0, |e| e.values.len());
     let wins = point.wins(method);
     wins.map_or(String::new(), |wins| format!("{wins}/{of}"))
 }
@@ -282,8 +290,8 @@ pub(super) fn differences(results: &Results, published: &Published) -> Vec<Block
     let mut table = Table::new(columns);
     let others = [Method::Single, Method::Untied];
     let paired = |point: &Point, method: Method| {
-        let looped = point.entry(Method::Loop.key())?;
-        Some(looped.minus(point.entry(method.key())?))
+        let looped = point.entry(Method::Loop)?;
+        Some(looped.minus(point.entry(method)?))
     };
     let all = results
         .points
@@ -332,7 +340,7 @@ pub(super) fn falls(results: &Results, published: &Published) -> Vec<Block> {
         let mean_at = |at: f64| {
             let mut points = results.points.iter();
             let point = points.find(|p| fall.is_about(p, at))?;
-            Some((point.case.title(), point.entry(Method::Loop.key())?.mean()))
+            Some((point.case.title(), point.entry(Method::Loop)?.mean()))
         };
         if let (Some((title, first)), Some((_, last))) = (mean_at(fall.from), mean_at(fall.to)) {
             table.push([

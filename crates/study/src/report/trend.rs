@@ -1,7 +1,9 @@
 //! Curves of jointly tuned families: medians, ratios and slopes along the axis.
 
 use super::figures::{panel_of, panels};
+use super::tables::contenders;
 use crate::results::{Entry, Point, Results, Value};
+use loopfit_model::Method;
 use loopfit_numerics::libm::log;
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::statistics::median;
@@ -11,7 +13,8 @@ use loopfit_report::{Align, Block, Table};
 pub(super) fn section(results: &Results) -> Vec<Block> {
     let mut blocks = Vec::new();
     for points in panels(results) {
-        let both = points[0].entry("loop").is_some() && points[0].entry("untied").is_some();
+        let has = |method: Method| points[0].entry(method).is_some();
+        let both = has(Method::Loop) && has(Method::Untied);
         if points.len() > 2 && points[0].case.curve.is_some() && both {
             blocks.extend(curve(results, &points));
         }
@@ -22,14 +25,10 @@ pub(super) fn section(results: &Results) -> Vec<Block> {
 fn curve(results: &Results, points: &[&Point]) -> Vec<Block> {
     let axis = results.study.axis.as_deref().unwrap_or("place");
     let mut columns = vec![(axis.to_string(), Align::Right)];
-    let keys: Vec<(&str, &str)> = points[0]
-        .entries
-        .iter()
-        .map(|e| (e.key.as_str(), e.label.as_str()))
-        .collect();
+    let all = contenders(&points[..1]);
     columns.extend(
-        keys.iter()
-            .map(|(_, label)| (label.to_string(), Align::Right)),
+        all.iter()
+            .map(|contender| (contender.to_string(), Align::Right)),
     );
     columns.push(("Loop / Untied".to_string(), Align::Right));
     columns.push(("Loop / Single".to_string(), Align::Right));
@@ -38,11 +37,11 @@ fn curve(results: &Results, points: &[&Point]) -> Vec<Block> {
     let exponent = Exponent::column(medians.map(Entry::median));
     for point in points {
         let mut cells = vec![number::shortest(point.at.unwrap_or(0.0))];
-        for (key, _) in &keys {
-            let value = point.entry(key).map_or(f64::NAN, Entry::median);
+        for contender in &all {
+            let value = point.entry(*contender).map_or(f64::NAN, Entry::median);
             cells.push(number::value(value, 3, exponent));
         }
-        for other in ["untied", "single"] {
+        for other in [Method::Untied, Method::Single] {
             cells.push(number::value(ratio(point, other), 2, Exponent::Own));
         }
         table.push(cells);
@@ -53,10 +52,10 @@ fn curve(results: &Results, points: &[&Point]) -> Vec<Block> {
         ("lowest median", Align::Right),
         ("last / second to last", Align::Right),
     ]);
-    for (key, label) in &keys {
+    for contender in &all {
         let line: Vec<(f64, f64)> = points
             .iter()
-            .filter_map(|p| Some((p.at?, p.entry(key)?.median())))
+            .filter_map(|p| Some((p.at?, p.entry(*contender)?.median())))
             .filter(|(_, v)| v.is_finite() && *v > 0.0)
             .collect();
         let lowest = line.iter().map(|(_, v)| *v).fold(f64::INFINITY, f64::min);
@@ -66,13 +65,13 @@ fn curve(results: &Results, points: &[&Point]) -> Vec<Block> {
         };
         let slope = slope(&line).map_or(String::new(), |s| number::value(s, 3, Exponent::Own));
         slopes.push([
-            label.to_string(),
+            contender.to_string(),
             slope,
             number::value(lowest, 3, Exponent::Own),
             last,
         ]);
     }
-    let ratios: Vec<f64> = points.iter().map(|p| ratio(p, "untied")).collect();
+    let ratios: Vec<f64> = points.iter().map(|p| ratio(p, Method::Untied)).collect();
     let falling = ratios.windows(2).all(|pair| pair[1] < pair[0]);
     let seeds = points[0].entries.first().map_or(0, |e| e.values.len());
     let text = format!(
@@ -109,14 +108,14 @@ fn curve(results: &Results, points: &[&Point]) -> Vec<Block> {
 }
 
 /// Median of Loop over median of another method.
-fn ratio(point: &Point, other: &str) -> f64 {
-    let of = |key: &str| point.entry(key).map_or(f64::NAN, Entry::median);
-    of("loop") / of(other)
+fn ratio(point: &Point, other: Method) -> f64 {
+    let of = |method: Method| point.entry(method).map_or(f64::NAN, Entry::median);
+    of(Method::Loop) / of(other)
 }
 
 /// Median over seeds of Loop's value over Untied's.
 fn seed_ratio(point: &Point) -> f64 {
-    let (Some(a), Some(b)) = (point.entry("loop"), point.entry("untied")) else {
+    let (Some(a), Some(b)) = (point.entry(Method::Loop), point.entry(Method::Untied)) else {
         return f64::NAN;
     };
     let ratios = a.values.iter().filter_map(|value| {

@@ -4,8 +4,9 @@
 //! first and its file is closed before anything is written here: who holds a lock on one file never
 //! waits for another.
 
+use super::record::FIT;
 use super::record::{TABLES, Table};
-use super::{Store, VERSION, stores_in, verify};
+use super::{Store, stores_in, verify};
 use crate::StudyError;
 use crate::protocol::Named;
 use crate::task::Task;
@@ -16,13 +17,14 @@ use rusqlite::{Connection, params_from_iter};
 type Records = Vec<(&'static Table, Vec<Vec<Value>>)>;
 
 impl Store {
-    /// Takes a finished task over from another shard's file in the same directory. Files that
+    /// Takes a finished task over from another shard's file in the same directory, if its fits have these bits. Files that
     /// cannot be read now are as good as not there.
     pub(crate) fn adopt(
         &self,
         named: &Named,
         task: &Task,
         judged: bool,
+        bits: &str,
     ) -> Result<bool, StudyError> {
         let Some(directory) = self.path.parent() else {
             return Ok(false);
@@ -33,7 +35,9 @@ impl Store {
             }
             let found = Self::open_unchecked(&sibling)
                 .and_then(|other| other.finished(named, task, judged));
-            if let Ok(Some(records)) = found {
+            if let Ok(Some(records)) = found
+                && have_bits(&records, bits)
+            {
                 return self.take(&records).map(|()| true);
             }
         }
@@ -54,11 +58,11 @@ impl Store {
         }
         let of = (named.name.as_str(), task.name.as_str());
         self.with(|c| {
-            if !verify::examine(c, VERSION, Some(of))?.is_empty() {
+            if !verify::examine(c, self.version, Some(of))?.is_empty() {
                 return Ok(None);
             }
             let tables = TABLES.into_iter().filter(|table| table.is_of_tasks());
-            let read = |table| Ok((table, read(c, table, of)?));
+            let read = |table| Ok((table, read(c, table, self.version, of)?));
             tables.map(read).collect::<rusqlite::Result<_>>().map(Some)
         })
     }
@@ -80,14 +84,24 @@ impl Store {
     }
 }
 
+/// Whether all fits were made by backends of these bits.
+fn have_bits(records: &Records, bits: &str) -> bool {
+    let fits = records.iter().filter(|(table, _)| **table == FIT);
+    let at = FIT.columns.iter().position(|column| *column == "bits");
+    let own = Value::Text(bits.to_string());
+    let has = |row: &Vec<Value>| at.is_some_and(|at| row[at] == own);
+    fits.flat_map(|(_, rows)| rows).all(has)
+}
+
 fn read(
     c: &Connection,
     table: &Table,
+    version: i64,
     (study, task): (&str, &str),
 ) -> rusqlite::Result<Vec<Vec<Value>>> {
     let mut statement = c.prepare(&format!(
         "SELECT {} FROM {} WHERE study = ? AND task = ? ORDER BY {}",
-        table.list(),
+        table.list(version),
         table.name,
         table.keys.join(", ")
     ))?;

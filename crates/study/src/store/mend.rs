@@ -1,9 +1,9 @@
 //! A store written anew: what is sound is taken over, the rest is left for the run to make again.
-//! So are stores of version 1, which had no checksums.
+//! So are stores of earlier versions.
 
 use super::record::{CHOICE, FIT, SCORE, STUDY, TABLES, TALLY};
 use super::verify::{Damage, key, scan, text};
-use super::{APPLICATION, SCHEMA, VERSION, insert_task, read_study};
+use super::{APPLICATION, CHECKSUMS, VERSION, insert_task, read_study, schema};
 use crate::{StudyError, run};
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 pub(super) fn fresh(path: &Path) -> Result<Connection, StudyError> {
     let wrong = |e| StudyError::store(path, e);
     let connection = Connection::open(path).map_err(wrong)?;
+    let schema = schema(VERSION);
     connection
         .execute_batch(&format!(
-            "PRAGMA journal_mode = DELETE; BEGIN; {SCHEMA} PRAGMA application_id = {APPLICATION}; \
+            "PRAGMA journal_mode = DELETE; BEGIN; {schema} PRAGMA application_id = {APPLICATION}; \
              PRAGMA user_version = {VERSION}; COMMIT;"
         ))
         .map_err(wrong)?;
@@ -38,11 +39,11 @@ pub(super) fn rewrite(
         // Records may outlive the study that they belong to: the run enters it again.
         target.execute_batch("PRAGMA foreign_keys = OFF; BEGIN")?;
         for table in TABLES {
-            if version < VERSION && *table == TALLY {
+            if version < CHECKSUMS && *table == TALLY {
                 continue;
             }
             let derived = [CHOICE, SCORE, TALLY].contains(table);
-            if version < VERSION && derived && !damage.is_empty() {
+            if version < CHECKSUMS && derived && !damage.is_empty() {
                 continue;
             }
             // What cannot be read is not there: the damage says so.
@@ -62,7 +63,7 @@ pub(super) fn rewrite(
             })?;
         }
         enter_tasks(&target)?;
-        if version < VERSION {
+        if version < CHECKSUMS {
             tally_all(&target)?;
         }
         target.execute_batch("COMMIT")

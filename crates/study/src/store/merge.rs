@@ -1,5 +1,6 @@
 //! Shards into one store: the same bytes whatever their order.
 
+use super::backends::Maker;
 use super::files::{find_all, lock};
 use super::mend::{fresh, rewrite};
 use super::record::{FIT, TABLES, Table};
@@ -11,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// Merges stores (files, or run directories with all their shards) into a new one in `directory`.
 ///
-/// Studies of the same name must have the same protocol, and rows with the same key the same
-/// content; of two times of one fit the shorter is kept. Stores of version 1, which have no checksums,
+/// Studies of the same name must have the same protocol, all fits the same bits, and rows with the same key the same
+/// content; of two makings of one fit the faster is kept. Stores of version 1, which have no checksums,
 /// are taken as they are if all of them can be read.
 pub fn merge(stores: &[PathBuf], directory: &Path) -> Result<PathBuf, StudyError> {
     let mut files: Vec<PathBuf> = Vec::new();
@@ -20,7 +21,7 @@ pub fn merge(stores: &[PathBuf], directory: &Path) -> Result<PathBuf, StudyError
         files.extend(find_all(path)?);
     }
     let target = directory.join(WHOLE_FILE);
-    same_protocols(&files)?;
+    check_alike(&files)?;
     std::fs::create_dir_all(directory).map_err(|e| StudyError::File {
         path: directory.display().to_string(),
         why: e.to_string(),
@@ -51,13 +52,15 @@ pub fn merge(stores: &[PathBuf], directory: &Path) -> Result<PathBuf, StudyError
     result.map(|()| target)
 }
 
-fn same_protocols(files: &[PathBuf]) -> Result<(), StudyError> {
+/// One protocol for each study, and one kind of bits for all fits.
+fn check_alike(files: &[PathBuf]) -> Result<(), StudyError> {
     let mut known: Vec<(String, String, PathBuf)> = Vec::new();
+    let mut made: Option<(Maker, &PathBuf)> = None;
     for file in files {
         let store = match Store::open(file) {
             Err(StudyError::NoChecksums { .. }) => {
                 let store = Store::open_unchecked(file)?;
-                store.check_sound(store.version()?)?;
+                store.check_sound()?;
                 store
             }
             other => other?,
@@ -77,6 +80,19 @@ fn same_protocols(files: &[PathBuf]) -> Result<(), StudyError> {
                 None => known.push((named.name, hash, file.clone())),
             }
         }
+        for maker in store.makers()? {
+            match &made {
+                Some((other, first)) if other.bits != maker.bits => {
+                    return Err(StudyError::MixedBits {
+                        first: first.display().to_string(),
+                        second: file.display().to_string(),
+                        makers: (other.to_string(), maker.to_string()),
+                    });
+                }
+                Some(_) => {}
+                None => made = Some((maker, file)),
+            }
+        }
     }
     Ok(())
 }
@@ -86,11 +102,10 @@ fn collect(files: &[PathBuf], to: &Path, upgraded: &Path) -> Result<(), StudyErr
     let connection = fresh(to)?;
     for file in files {
         let store = Store::open_unchecked(file)?;
-        let version = store.version()?;
-        let source = if version == VERSION {
+        let source = if store.version == VERSION {
             file
         } else {
-            rewrite(&store.lock(), version, &Damage::default(), upgraded)?;
+            rewrite(&store.lock(), store.version, &Damage::default(), upgraded)?;
             upgraded
         };
         attached(&connection, to, source, |c| {
@@ -154,8 +169,10 @@ fn copy(connection: &Connection, table: &Table) -> rusqlite::Result<()> {
     if *table == FIT {
         connection.execute(
             &format!(
-                "UPDATE main.fit AS m SET seconds = o.seconds, checksum = o.checksum \
-                 FROM other.fit AS o WHERE {matches} AND o.seconds < m.seconds"
+                "UPDATE main.fit AS m \
+                 SET seconds = o.seconds, backend = o.backend, checksum = o.checksum \
+                 FROM other.fit AS o WHERE {matches} \
+                 AND (o.seconds, o.backend) < (m.seconds, m.backend)"
             ),
             [],
         )?;
@@ -169,10 +186,13 @@ fn same_key(table: &Table) -> String {
     keys.collect::<Vec<_>>().join(" AND ")
 }
 
-/// Rows with the same key have the same content, but for times.
+/// What may differ between two makings of one fit.
+const OF_THE_MAKING: [&str; 2] = ["seconds", "backend"];
+
+/// Rows with the same key have the same content, but for times and who made them.
 fn check_same(connection: &Connection, table: &Table, file: &Path) -> Result<(), StudyError> {
     let content = table.columns.iter();
-    let content = content.filter(|c| **c != "seconds" && !table.keys.contains(c));
+    let content = content.filter(|c| !OF_THE_MAKING.contains(c) && !table.keys.contains(c));
     let differs: Vec<String> = content
         .map(|c| format!("m.\"{c}\" IS NOT o.\"{c}\""))
         .collect();

@@ -1,7 +1,7 @@
 //! Opening a store: for reading, if it is as it was written; for a run, mended if it is not.
 
 use super::files::{check_store, find, lock};
-use super::{APPLICATION, Damage, SCHEMA, Store, VERSION, mend, verify};
+use super::{APPLICATION, CHECKSUMS, Damage, Store, VERSION, mend, schema, verify};
 use crate::StudyError;
 use crate::task::Shard;
 use rusqlite::{Connection, OpenFlags};
@@ -25,18 +25,17 @@ impl Store {
         check_store(&path)?;
         let lock = lock(&path)?;
         let mut store = Self::prepared(&path)?;
-        let version = store.version()?;
-        let damage = store.with(|c| verify::examine(c, version, None))?;
-        if version != VERSION || !damage.is_empty() {
-            store = store.mended(version, &damage)?;
+        let damage = store.with(|c| verify::examine(c, store.version, None))?;
+        if store.version != VERSION || !damage.is_empty() {
+            store = store.mended(&damage)?;
         }
         store._lock = Some(lock);
         Ok(store)
     }
 
-    /// The store written anew without what is damaged, or with checksums where there were none.
-    fn mended(self, version: i64, damage: &Damage) -> Result<Self, StudyError> {
-        let path = self.path.clone();
+    /// The store written anew, in the present version and without what is damaged.
+    fn mended(self, damage: &Damage) -> Result<Self, StudyError> {
+        let (path, version) = (self.path.clone(), self.version);
         let anew = path.with_extension("sqlite.tmp");
         let rewritten = mend::rewrite(&self.lock(), version, damage, &anew);
         drop(self);
@@ -44,21 +43,26 @@ impl Store {
         let _ = std::fs::remove_file(&anew);
         let kept = replaced?;
         let mut store = Self::prepared(&path)?;
-        store.notice = Some(match version {
-            _ if version < VERSION && !damage.is_empty() => format!(
+        store.notice = Some(match (version < CHECKSUMS, damage.is_empty()) {
+            (true, false) => format!(
                 "{} had no checksums and is damaged ({}); the fits that could be read were kept, all choices and scores are made again; the file as it was is {}",
                 path.display(),
                 damage.summary(),
                 kept.display()
             ),
-            VERSION => format!(
+            (false, false) => format!(
                 "{} was damaged ({}); what is sound was kept, the rest is run again; the file as it was is {}",
                 path.display(),
                 damage.summary(),
                 kept.display()
             ),
-            _ => format!(
+            (true, true) => format!(
                 "{} had no checksums; what it held was taken as it was, and now has them; the file as it was is {}",
+                path.display(),
+                kept.display()
+            ),
+            (false, true) => format!(
+                "{} did not say who made its fits; they are now said to be made by cpu, and nothing else was changed; the file as it was is {}",
                 path.display(),
                 kept.display()
             ),
@@ -76,13 +80,13 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StudyError> {
         let store = Self::open_unchecked(path)?;
         store.check_version()?;
-        store.check_sound(VERSION)?;
+        store.check_sound()?;
         Ok(store)
     }
 
     /// Refuses a store that something is wrong with, as far as its version tells.
-    pub(super) fn check_sound(&self, version: i64) -> Result<(), StudyError> {
-        let damage = self.with(|c| verify::examine(c, version, None))?;
+    pub(super) fn check_sound(&self) -> Result<(), StudyError> {
+        let damage = self.with(|c| verify::examine(c, self.version, None))?;
         if damage.is_empty() {
             return Ok(());
         }
@@ -106,25 +110,24 @@ impl Store {
         let connection = open(OpenFlags::SQLITE_OPEN_READ_WRITE)
             .or_else(|_| open(OpenFlags::SQLITE_OPEN_READ_ONLY))
             .map_err(|e| StudyError::store(&path, e))?;
-        let store = Self::new(connection, path);
-        store.version()?;
-        Ok(store)
+        Self::new(connection, path)
     }
 
-    fn new(connection: Connection, path: PathBuf) -> Self {
-        Self {
+    fn new(connection: Connection, path: PathBuf) -> Result<Self, StudyError> {
+        Ok(Self {
+            version: version(&connection, &path)?,
             connection: Mutex::new(connection),
             path,
             notice: None,
             _lock: None,
-        }
+        })
     }
 
     /// A store ready to be written to, with its tables if it is new.
     fn prepared(path: &Path) -> Result<Self, StudyError> {
-        let connection = Connection::open(path).map_err(|e| StudyError::store(path, e))?;
-        let store = Self::new(connection, path.to_path_buf());
-        store.with(|c| {
+        let wrong = |e| StudyError::store(path, e);
+        let connection = Connection::open(path).map_err(wrong)?;
+        let prepare = |c: &Connection| {
             c.busy_timeout(PATIENCE)?;
             // A rollback journal: safe against a kill at any instant, and readable meanwhile.
             c.pragma_update(None, "journal_mode", "DELETE")?;
@@ -133,44 +136,47 @@ impl Store {
             let tables: i64 =
                 c.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
             if tables == 0 {
+                let schema = schema(VERSION);
                 c.execute_batch(&format!(
-                    "BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION}; \
+                    "BEGIN IMMEDIATE; {schema} PRAGMA application_id = {APPLICATION}; \
                      PRAGMA user_version = {VERSION}; COMMIT;"
                 ))?;
             }
             Ok(())
-        })?;
-        store.version()?;
-        Ok(store)
-    }
-
-    /// The version of the tables, if this program knows it.
-    pub(super) fn version(&self) -> Result<i64, StudyError> {
-        let pragma =
-            |name: &str| self.with(|c| c.pragma_query_value(None, name, |r| r.get::<_, i64>(0)));
-        let (application, version) = (pragma("application_id")?, pragma("user_version")?);
-        if application != APPLICATION {
-            return Err(StudyError::NoStore {
-                path: self.path.display().to_string(),
-            });
-        }
-        if !(1..=VERSION).contains(&version) {
-            return Err(StudyError::StoreVersion {
-                path: self.path.display().to_string(),
-                found: version,
-                known: VERSION,
-            });
-        }
-        Ok(version)
+        };
+        prepare(&connection).map_err(wrong)?;
+        Self::new(connection, path.to_path_buf())
     }
 
     /// Refuses a store without checksums.
     pub(super) fn check_version(&self) -> Result<(), StudyError> {
-        match self.version()? {
-            VERSION => Ok(()),
-            _ => Err(StudyError::NoChecksums {
-                path: self.path.display().to_string(),
-            }),
+        if self.version >= CHECKSUMS {
+            return Ok(());
         }
+        Err(StudyError::NoChecksums {
+            path: self.path.display().to_string(),
+        })
     }
+}
+
+/// The version of a store's tables, if this program knows it.
+fn version(c: &Connection, path: &Path) -> Result<i64, StudyError> {
+    let pragma = |name: &str| {
+        let value = c.pragma_query_value(None, name, |r| r.get::<_, i64>(0));
+        value.map_err(|e| StudyError::store(path, e))
+    };
+    let (application, found) = (pragma("application_id")?, pragma("user_version")?);
+    if application != APPLICATION {
+        return Err(StudyError::NoStore {
+            path: path.display().to_string(),
+        });
+    }
+    if !(1..=VERSION).contains(&found) {
+        return Err(StudyError::StoreVersion {
+            path: path.display().to_string(),
+            found,
+            known: VERSION,
+        });
+    }
+    Ok(found)
 }

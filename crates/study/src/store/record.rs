@@ -42,8 +42,14 @@ pub(super) const FIT: Table = Table {
         "curve",
         "parameters",
         "seconds",
+        "backend",
+        "bits",
     ],
 };
+
+/// The first version whose fits say who made them, and who made all before.
+const WITH_BACKENDS: i64 = 3;
+const BEFORE_BACKENDS: [&str; 2] = ["cpu", "cpu-1"];
 pub(super) const CHOICE: Table = Table {
     name: "choice",
     keys: &["study", "task", "name"],
@@ -74,10 +80,22 @@ impl Table {
         self.keys.contains(&"task")
     }
 
-    /// The columns for a query.
-    pub(super) fn list(&self) -> String {
-        let quoted: Vec<String> = self.columns.iter().map(|c| format!("\"{c}\"")).collect();
-        quoted.join(", ")
+    /// The columns that a store of some version has.
+    pub(super) fn stored(&self, version: i64) -> &'static [&'static str] {
+        let added = match *self == FIT && version < WITH_BACKENDS {
+            true => BEFORE_BACKENDS.len(),
+            false => 0,
+        };
+        &self.columns[..self.columns.len() - added]
+    }
+
+    /// All columns for a query of a store of some version: one that it does not have is what it was then.
+    pub(super) fn list(&self, version: i64) -> String {
+        let stored = self.stored(version);
+        let added = self.columns[stored.len()..].iter().zip(BEFORE_BACKENDS);
+        let list = stored.iter().map(|column| format!("\"{column}\""));
+        let list = list.chain(added.map(|(column, was)| format!("'{was}' AS \"{column}\"")));
+        list.collect::<Vec<_>>().join(", ")
     }
 
     /// Inserts a record with its checksum.

@@ -15,6 +15,8 @@ pub(super) struct FitRow {
     pub(super) curve: String,
     pub(super) parameters: Vec<u8>,
     pub(super) seconds: f64,
+    pub(super) backend: String,
+    pub(super) bits: String,
 }
 
 impl FitRow {
@@ -49,6 +51,8 @@ impl FitRow {
             },
             method: self.method,
             spec: self.spec,
+            backend: self.backend,
+            bits: self.bits,
         })
     }
 }

@@ -1,4 +1,4 @@
--- Version 2 of the store, documented in docs/store.md. The last column of every table is the SHA-256
+-- Version 3 of the store, documented in docs/store.md. The last column of every table is the SHA-256
 -- of the others.
 CREATE TABLE study (
     name     TEXT PRIMARY KEY,
@@ -30,7 +30,9 @@ CREATE TABLE fit (
     updates     INTEGER NOT NULL,
     curve       TEXT NOT NULL,   -- JSON: [[updates, validation loss], ...]
     parameters  BLOB NOT NULL,   -- 32-bit little-endian floats
-    seconds     REAL NOT NULL,   -- processor time: what alone may differ between runs
+    seconds     REAL NOT NULL,   -- processor time: may differ between runs, and so may the backend
+    backend     TEXT NOT NULL,   -- who made it
+    bits        TEXT NOT NULL,   -- what two backends must have in common to make the same fits
     checksum    TEXT NOT NULL,
     PRIMARY KEY (study, task, fit),
     FOREIGN KEY (study, task) REFERENCES task (study, task)
@@ -95,7 +97,7 @@ CREATE TRIGGER choices_remain BEFORE DELETE ON choice
 BEGIN SELECT RAISE(ABORT, 'a choice cannot be taken back'); END;
 
 CREATE TRIGGER fits_stay
-BEFORE UPDATE OF study, task, fit, method, spec, stop, validation, best_update, updates, curve, parameters ON fit
+BEFORE UPDATE OF study, task, fit, method, spec, stop, validation, best_update, updates, curve, parameters, bits ON fit
 BEGIN SELECT RAISE(ABORT, 'a fit cannot be changed'); END;
 
 CREATE TRIGGER fits_remain BEFORE DELETE ON fit

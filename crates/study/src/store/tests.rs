@@ -47,7 +47,24 @@ fn spec() -> String {
     serde_json::json!({ "network": network }).to_string()
 }
 
+/// A fit of a backend, named with its bits.
+fn made(value: f32, (backend, bits): (&str, &str)) -> StoredFit {
+    StoredFit {
+        method: "single".to_string(),
+        spec: spec(),
+        backend: backend.to_string(),
+        bits: bits.to_string(),
+        outcome: outcome(value),
+    }
+}
+
+const CPU: (&str, &str) = ("cpu", "cpu-1");
+
 fn filled(directory: &Path, shard: Shard, tasks: &[u64]) -> Store {
+    filled_by(CPU, directory, shard, tasks)
+}
+
+fn filled_by(maker: (&str, &str), directory: &Path, shard: Shard, tasks: &[u64]) -> Store {
     let store = Store::create(directory, shard).unwrap();
     store.begin(&named()).unwrap();
     for seed in tasks {
@@ -55,14 +72,7 @@ fn filled(directory: &Path, shard: Shard, tasks: &[u64]) -> Store {
         store.begin_task("small", &task).unwrap();
         let value = 1.0 + *seed as f32;
         store
-            .put_fit(
-                "small",
-                &task.name,
-                "f",
-                Method::Single,
-                &spec(),
-                &outcome(value),
-            )
+            .put_fit("small", &task.name, "f", &made(value, maker))
             .unwrap();
         store
             .freeze("small", &task.name, vec![choice("single", "f")])
@@ -91,7 +101,8 @@ fn tamper(c: &Connection, sql: &str) {
         .unwrap()
         .map(Result::unwrap)
         .collect();
-    c.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+    c.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF")
+        .unwrap();
     for (name, _) in &triggers {
         c.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
     }
@@ -104,7 +115,7 @@ fn tamper(c: &Connection, sql: &str) {
 /// Gives every record the checksum of what it holds, as someone would who wants to mislead.
 fn seal(c: &Connection) {
     for table in TABLES {
-        let query = format!("SELECT rowid, {} FROM {}", table.list(), table.name);
+        let query = format!("SELECT rowid, {} FROM {}", table.list(VERSION), table.name);
         let mut sums = Vec::new();
         let mut statement = c.prepare(&query).unwrap();
         let mut rows = statement.query([]).unwrap();
@@ -132,6 +143,7 @@ fn fits_come_back_as_they_went_in() {
         .fit("small", "confirmation/bumps/7", "f")
         .unwrap()
         .unwrap();
+    assert_eq!((&*stored.backend, &*stored.bits), CPU);
     let (back, put) = (stored.outcome, outcome(8.0));
     assert_eq!(back.parameters, put.parameters);
     assert_eq!(
@@ -154,7 +166,7 @@ fn the_store_refuses_selection_after_the_freeze() {
     let directory = tempfile::tempdir().unwrap();
     let store = filled(directory.path(), Shard::WHOLE, &[1]);
     let task = "confirmation/bumps/1";
-    let late = store.put_fit("small", task, "g", Method::Single, &spec(), &outcome(0.5));
+    let late = store.put_fit("small", task, "g", &made(0.5, CPU));
     assert!(late.unwrap_err().to_string().contains("frozen"));
     let second = store.freeze("small", task, vec![choice("loop", "f")]);
     assert!(second.unwrap_err().to_string().contains("frozen"));
@@ -164,6 +176,7 @@ fn the_store_refuses_selection_after_the_freeze() {
         "UPDATE score SET value = 0",
         "DELETE FROM score",
         "UPDATE fit SET validation = 0",
+        "UPDATE fit SET bits = 'others'",
     ] {
         let refused = store.with(|c| c.execute(change, []).map(|_| ()));
         assert!(

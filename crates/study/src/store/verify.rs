@@ -3,7 +3,7 @@
 
 use super::files::find_all;
 use super::record::{CHOICE, DECISION, FIT, SCORE, STUDY, TABLES, TALLY, TASK, Table};
-use super::{SCHEMA, Store, VERSION, read_study};
+use super::{CHECKSUMS, Store, VERSION, read_study, schema};
 use crate::StudyError;
 use crate::protocol::Study;
 use crate::run;
@@ -113,8 +113,7 @@ pub struct Verified {
 pub fn verify(path: &Path) -> Result<Vec<Verified>, StudyError> {
     let look = |path: PathBuf| {
         let store = Store::open_unchecked(&path)?;
-        let version = store.version()?;
-        let damage = store.with(|c| examine(c, version, None))?;
+        let damage = store.with(|c| examine(c, store.version, None))?;
         // Without checksums nobody knows whether what can be read is as it was written.
         if damage.is_empty() {
             store.check_version()?;
@@ -137,12 +136,12 @@ pub(super) fn scan(
     of: Option<(&str, &str)>,
     mut each: impl FnMut(bool, &Row<'_>) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<Option<rusqlite::Error>> {
-    let with_checksum = version >= VERSION;
+    let with_checksum = version >= CHECKSUMS;
     let checksum = if with_checksum { ", checksum" } else { "" };
     let filter = of.map_or("", |_| "WHERE study = ? AND task = ?");
     let mut statement = c.prepare(&format!(
         "SELECT {}{checksum} FROM {} {filter}",
-        table.list(),
+        table.list(version),
         table.name
     ))?;
     let mut rows = match of {
@@ -155,8 +154,9 @@ pub(super) fn scan(
             Ok(None) => return Ok(None),
             Err(error) => return Ok(Some(error)),
         };
-        let mut values = Vec::with_capacity(table.columns.len());
-        for at in 0..table.columns.len() {
+        let stored = table.stored(version).len();
+        let mut values = Vec::with_capacity(stored);
+        for at in 0..stored {
             values.push(row.get_ref(at)?);
         }
         let sound = !with_checksum || {
@@ -211,14 +211,14 @@ pub(super) fn examine(
         if pages != "ok" {
             damage.add("", None, "the file".to_string(), &pages.replace('\n', " "));
         }
-        if version == VERSION && objects(c)? != *expected_objects()? {
+        if version >= CHECKSUMS && objects(c)? != *expected_objects(version)? {
             let why = "its tables and triggers are not those of this version";
             damage.add("", None, "the file".to_string(), why);
         }
     }
     let mut seen = Seen::default();
     for table in TABLES {
-        let none = version < VERSION && *table == TALLY;
+        let none = version < CHECKSUMS && *table == TALLY;
         if none || (of.is_some() && !table.is_of_tasks()) {
             continue;
         }
@@ -239,27 +239,29 @@ pub(super) fn examine(
             );
         }
     }
-    if version == VERSION {
+    if version >= CHECKSUMS {
         seen.check_tasks(of.is_none(), &mut damage);
         seen.check_counts(c, &mut damage)?;
     }
-    if version == VERSION && of.is_none() {
+    if version >= CHECKSUMS && of.is_none() {
         seen.check_decisions(&mut damage);
     }
     snapshot.finish()?;
     Ok(damage)
 }
 
-/// The tables and triggers of this version.
-fn expected_objects() -> rusqlite::Result<&'static Objects> {
-    static EXPECTED: OnceLock<Objects> = OnceLock::new();
-    if let Some(known) = EXPECTED.get() {
+/// The tables and triggers of a version.
+fn expected_objects(version: i64) -> rusqlite::Result<&'static Objects> {
+    static EXPECTED: [OnceLock<Objects>; (VERSION - CHECKSUMS + 1) as usize] =
+        [const { OnceLock::new() }; _];
+    let expected = &EXPECTED[(version - CHECKSUMS) as usize];
+    if let Some(known) = expected.get() {
         return Ok(known);
     }
     let c = Connection::open_in_memory()?;
-    c.execute_batch(SCHEMA)?;
+    c.execute_batch(schema(version))?;
     let found = objects(&c)?;
-    Ok(EXPECTED.get_or_init(|| found))
+    Ok(expected.get_or_init(|| found))
 }
 
 /// Type, name and text of each.
@@ -445,7 +447,7 @@ impl Seen {
             if task.phase == Phase::Development {
                 continue;
             }
-            if let Some(list) = &study.shortlist {
+            if let Some(list) = study.way.shortlist() {
                 needed.insert((name.clone(), run::shortlist_name(&task.case, task.split)));
                 if list.screen.is_some() {
                     needed.insert((name.clone(), "screen".to_string()));

@@ -132,7 +132,7 @@ fn shards_take_over_from_each_other() {
                 start.wait();
                 for seed in others {
                     let task = Task::new(Phase::Confirmation, "bumps", None, seed);
-                    assert!(store.adopt(&named(), &task, true).unwrap());
+                    assert!(store.adopt(&named(), &task, true, "cpu-1").unwrap());
                     assert!(store.is_done("small", &task.name, true).unwrap());
                 }
             });
@@ -141,8 +141,54 @@ fn shards_take_over_from_each_other() {
     let all = stores.map(|store| {
         let mut out = Vec::new();
         export(&store, &mut out).unwrap();
-        store.check_sound(VERSION).unwrap();
+        store.check_sound().unwrap();
         out
     });
     assert!(all[0] == all[1]);
+}
+
+/// Fits of two backends stand side by side if they promise the same bits; of two makings of one fit the faster is kept, or else the one
+/// whose backend comes first.
+#[test]
+fn backends_of_the_same_bits_mix() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    drop(filled(&path.join("s"), shard(1), &[1, 2]));
+    drop(filled_by(
+        ("gpu", "cpu-1"),
+        &path.join("s"),
+        shard(2),
+        &[2, 3],
+    ));
+    drop(filled_by(("gpu", "gpu-1"), &path.join("o"), shard(3), &[5]));
+    let c = Connection::open(path.join("s/shard-2-of-3.sqlite")).unwrap();
+    let files = stores_in(&path.join("s"));
+    let merged = |name: &str, order: [usize; 2]| {
+        let place = path.join(name);
+        merge(&order.map(|i| files[i].clone()), &place).unwrap();
+        let store = Store::open(&place).unwrap();
+        let query = "SELECT backend FROM fit ORDER BY task";
+        store.rows(query, [], |r| r.get::<_, String>(0)).unwrap()
+    };
+    assert_eq!(merged("a", [0, 1]), ["cpu", "cpu", "gpu"]);
+    assert_eq!(merged("b", [1, 0]), ["cpu", "cpu", "gpu"]);
+    tamper(&c, "UPDATE fit SET seconds = 0");
+    seal(&c);
+    drop(c);
+    assert_eq!(merged("c", [0, 1]), ["cpu", "gpu", "gpu"]);
+    assert_eq!(merged("d", [1, 0]), ["cpu", "gpu", "gpu"]);
+    let mixed = merge(&[path.join("s"), path.join("o")], &path.join("m")).unwrap_err();
+    let said = mixed.to_string();
+    assert!(matches!(mixed, StudyError::MixedBits { .. }), "{said}");
+    assert!(
+        said.contains("cpu (cpu-1)") && said.contains("gpu (gpu-1)"),
+        "{said}"
+    );
+    assert!(!path.join("m").exists());
+    // Nor is a task with other bits taken over.
+    let own = Store::create(&path.join("o"), shard(1)).unwrap();
+    own.begin(&named()).unwrap();
+    let task = Task::new(Phase::Confirmation, "bumps", None, 5);
+    assert!(!own.adopt(&named(), &task, true, "cpu-1").unwrap());
+    assert!(own.adopt(&named(), &task, true, "gpu-1").unwrap());
 }

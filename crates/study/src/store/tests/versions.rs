@@ -1,43 +1,117 @@
-//! Stores of the first version, without checksums.
+//! Stores of earlier versions.
 
 use super::*;
 
-/// What the first version wrote.
-const OLD: &str = include_str!("../../../tests/assets/store-1.sql");
+/// What the first version wrote, without checksums.
+const FIRST: &str = include_str!("../../../tests/assets/store-1.sql");
+/// What the second version wrote of the same study: it did not say who made a fit.
+pub(super) const SECOND: &str = include_str!("../../../tests/assets/store-2.sql");
+
+/// A store of an earlier version in a folder of its own.
+fn placed(folder: &Path, name: &str, sql: &str) -> PathBuf {
+    let place = folder.join(name);
+    std::fs::create_dir_all(&place).unwrap();
+    let c = Connection::open(place.join(WHOLE_FILE)).unwrap();
+    c.execute_batch(sql).unwrap();
+    place
+}
+
+/// The studies of both, whose fits were made by the only backend that there was.
+fn expected() -> serde_json::Value {
+    let json = include_bytes!("../../../tests/assets/store-1.json");
+    let mut value: serde_json::Value = serde_json::from_slice(json).unwrap();
+    let mut studies = value["studies"].take();
+    let tasks = studies[0]["tasks"].as_array_mut().unwrap().iter_mut();
+    let fits = tasks.flat_map(|task| task["fits"].as_array_mut().unwrap());
+    for fit in fits {
+        (fit["backend"], fit["bits"]) = (CPU.0.into(), CPU.1.into());
+    }
+    studies
+}
+
+fn exported(place: &Path) -> serde_json::Value {
+    let mut out = Vec::new();
+    export(&Store::open(place).unwrap(), &mut out).unwrap();
+    let mut value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    value["studies"].take()
+}
 
 /// The first version of the tables had no checksums: it is said, and it is written anew.
 #[test]
 fn stores_without_checksums_are_written_anew() {
     let folder = tempfile::tempdir().unwrap();
-    let old = |name: &str| {
-        let place = folder.path().join(name);
-        std::fs::create_dir_all(&place).unwrap();
-        let c = Connection::open(place.join(WHOLE_FILE)).unwrap();
-        c.execute_batch(OLD).unwrap();
-        place
-    };
-    let place = old("a");
+    let place = placed(folder.path(), "a", FIRST);
     let refused = Store::open(&place).unwrap_err().to_string();
     assert!(refused.contains("merging it into a new store"), "{refused}");
     let refused = verify(&place).unwrap_err().to_string();
     assert!(refused.contains("no checksums"), "{refused}");
-    let studies = |json: &[u8]| -> serde_json::Value {
-        let mut value: serde_json::Value = serde_json::from_slice(json).unwrap();
-        value["studies"].take()
-    };
-    let exported = |place: &Path| {
-        let mut out = Vec::new();
-        export(&Store::open(place).unwrap(), &mut out).unwrap();
-        studies(&out)
-    };
-    let expected = studies(include_bytes!("../../../tests/assets/store-1.json"));
-    assert!(expected.is_array());
     merge(std::slice::from_ref(&place), &folder.path().join("merged")).unwrap();
-    assert_eq!(exported(&folder.path().join("merged")), expected);
+    assert_eq!(exported(&folder.path().join("merged")), expected());
     let store = Store::create(&place, Shard::WHOLE).unwrap();
     assert!(store.notice().unwrap().contains("had no checksums"));
     drop(store);
-    assert_eq!(exported(&place), expected);
+    assert_eq!(exported(&place), expected());
+}
+
+/// The second version is read as it is, and written anew where it is to be written to.
+#[test]
+fn stores_that_do_not_say_who_made_a_fit_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = placed(folder.path(), "a", SECOND);
+    let path = place.join(WHOLE_FILE);
+    let before = std::fs::read(&path).unwrap();
+    assert!(verify(&place).unwrap()[0].damage.is_empty());
+    assert!(crate::status::status(&Store::open(&place).unwrap()).unwrap()[0].complete);
+    assert_eq!(exported(&place), expected());
+    let merged = folder.path().join("merged");
+    merge(std::slice::from_ref(&place), &merged).unwrap();
+    assert_eq!(exported(&merged), expected());
+    assert_eq!(Store::open(&merged).unwrap().version, VERSION);
+    // Another shard takes a task over.
+    let named = Store::open(&place).unwrap().studies().unwrap().remove(0);
+    let shard = Store::create(&place, Shard { index: 1, count: 2 }).unwrap();
+    shard.begin(&named).unwrap();
+    let task = Task::new(Phase::Confirmation, "bumps", None, 1);
+    assert!(!shard.adopt(&named, &task, true, "gpu-1").unwrap());
+    assert!(shard.adopt(&named, &task, true, CPU.1).unwrap());
+    shard.check_sound().unwrap();
+    drop(shard);
+    assert!(
+        std::fs::read(&path).unwrap() == before,
+        "reading changes nothing"
+    );
+    let store = Store::create(&place, Shard::WHOLE).unwrap();
+    let notice = store.notice().unwrap();
+    assert!(notice.contains("made by cpu"), "{notice}");
+    drop(store);
+    assert!(std::fs::read(path.with_extension("sqlite.old")).unwrap() == before);
+    assert_eq!(exported(&path), expected());
+    let store = Store::create(&place, Shard::WHOLE).unwrap();
+    assert_eq!((store.notice(), store.version), (None, VERSION));
+}
+
+/// Its checksums are checked, and what is sound is kept.
+#[test]
+fn a_damaged_store_of_the_second_version_is_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = placed(folder.path(), "a", SECOND);
+    let c = Connection::open(place.join(WHOLE_FILE)).unwrap();
+    tamper(
+        &c,
+        "UPDATE fit SET updates = 6 WHERE task LIKE '%/1' AND method = 'loop'",
+    );
+    drop(c);
+    let refused = Store::open(&place).unwrap_err().to_string();
+    assert!(refused.contains("is damaged"), "{refused}");
+    assert_eq!(verify(&place).unwrap()[0].damage.faults.len(), 1);
+    assert!(merge(std::slice::from_ref(&place), &folder.path().join("merged")).is_err());
+    let store = Store::create(&place, Shard::WHOLE).unwrap();
+    assert!(store.notice().unwrap().contains("was damaged"));
+    let count = |query: &str| store.rows(query, [], |r| r.get::<_, i64>(0)).unwrap()[0];
+    assert_eq!(count("SELECT count(*) FROM fit WHERE bits = 'cpu-1'"), 3);
+    assert_eq!(count("SELECT count(*) FROM choice"), 2);
+    drop(store);
+    assert!(Store::open(&place).is_ok());
 }
 
 /// The first version has no checksums, but what cannot be read is not taken for what was never there.
@@ -47,7 +121,7 @@ fn an_unreadable_page_of_a_store_without_checksums_is_said() {
     let path = folder.path().join(WHOLE_FILE);
     let c = Connection::open(&path).unwrap();
     c.execute_batch("PRAGMA page_size = 512").unwrap();
-    c.execute_batch(OLD).unwrap();
+    c.execute_batch(FIRST).unwrap();
     for i in 0..120 {
         let task = "'old', 'confirmation/bumps/1', 'single'";
         c.execute_batch(&format!(
