@@ -61,17 +61,18 @@ macro_rules! with_state_dimension {
 }
 
 /// How strips of a state of `Q` numbers go through the registers.
-struct Strips<S, const Q: usize>(PhantomData<S>);
+struct Strips<S, const Q: usize, const BACK: bool>(PhantomData<S>);
 
-impl<S: Simd, const Q: usize> Strips<S, Q> {
+impl<S: Simd, const Q: usize, const BACK: bool> Strips<S, Q, BACK> {
     /// Strips of a register tile: old and new state take `2 Q` registers each, with weights and
-    /// hidden values beside them.
+    /// hidden values beside them. Of sixteen registers the backward pass wants more than there are:
+    /// its chains are longer, and waiting costs more than reading the old state from memory.
     const AT_ONCE: usize = match (S::REGISTERS >= 32, Q) {
         (true, 1..=3) => 4,
         (true, 4..=6) => 2,
-        (false, 1) => 4,
-        (false, 2) => 3,
+        (false, 1..=2) => 4,
         (false, 3) => 2,
+        (false, 4..=6) if BACK => 2,
         _ => 1,
     };
 
@@ -95,15 +96,15 @@ impl<S: Simd, const Q: usize> Strips<S, Q> {
 /// `$kernel.tile::<S, M>($s, strip)` of a tile of strips. Constant conditions: sizes that the level does not
 /// have are not compiled.
 macro_rules! run_strips {
-    ($kernel:expr, $s:expr, $S:ident, $Q:ident, $strips:expr, $tile:expr) => {
-        match Strips::<$S, $Q>::tile($strips, $tile) {
+    ($kernel:expr, $s:expr, $Strips:ty, $S:ident, $strips:expr, $tile:expr) => {
+        match <$Strips>::tile($strips, $tile) {
             (strip, 1) => $kernel.tile::<$S, 1>($s, strip),
             (strip, _) => {
-                if Strips::<$S, $Q>::AT_ONCE == 2 {
+                if <$Strips>::AT_ONCE == 2 {
                     $kernel.tile::<$S, 2>($s, strip)
-                } else if Strips::<$S, $Q>::AT_ONCE == 3 {
+                } else if <$Strips>::AT_ONCE == 3 {
                     $kernel.tile::<$S, 3>($s, strip)
-                } else if Strips::<$S, $Q>::AT_ONCE == 4 {
+                } else if <$Strips>::AT_ONCE == 4 {
                     $kernel.tile::<$S, 4>($s, strip)
                 }
             }

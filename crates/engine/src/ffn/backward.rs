@@ -32,12 +32,12 @@ pub(super) struct Steps<'a> {
 impl<const Q: usize, const SMOOTH: bool> Lanewise for Backward<'_, Q, SMOOTH> {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
-        Strips::<S, Q>::tiles(self.at.strips)
+        Strips::<S, Q, true>::tiles(self.at.strips)
     }
 
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, tile: usize) {
-        run_strips!(self, s, S, Q, self.at.strips, tile);
+        run_strips!(self, s, Strips<S, Q, true>, S, self.at.strips, tile);
     }
 }
 

@@ -27,12 +27,12 @@ impl<const Q: usize, const KEEP: bool, const SMOOTH: bool> Lanewise
 {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
-        Strips::<S, Q>::tiles(self.strips())
+        Strips::<S, Q, false>::tiles(self.strips())
     }
 
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, tile: usize) {
-        run_strips!(self, s, S, Q, self.strips(), tile);
+        run_strips!(self, s, Strips<S, Q, false>, S, self.strips(), tile);
     }
 }
 
