@@ -124,9 +124,7 @@ pub(crate) fn views(network: &Network) -> impl Iterator<Item = View> + '_ {
     let (q, outputs) = (network.q(), network.outputs());
     let state = match network.architecture() {
         Architecture::Ffn => q,
-        Architecture::Transformer { partition } => {
-            (partition.len() + crate::network::CONSTANT_TOKENS) * q
-        }
+        Architecture::Transformer { partition } => crate::network::tokens(partition) * q,
     };
     let sparse = !network.zeros().is_empty();
     let reduced = Reduced::of(network);

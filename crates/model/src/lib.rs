@@ -39,7 +39,7 @@ pub use budget::Budget;
 pub use file::ModelFile;
 pub use form::{CanonicalError, Form, Reduced, Slot};
 pub use layout::{Layout, Role, View};
-pub use network::{Architecture, Network, ShapeError};
+pub use network::{Architecture, ArchitectureKind, Network, ShapeError};
 pub use parameters::Parameters;
 pub use tokens::{ArchitectureChoice, Tokens};
 pub use tying::{Method, Tying};

@@ -4,6 +4,7 @@ use crate::activation::Activation;
 use crate::form::Form;
 use crate::layout::{self, Layout};
 use crate::tying::Tying;
+use loopfit_numerics::named::Named;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -38,6 +39,28 @@ impl Architecture {
         }
     }
 
+    /// Which of the two it is.
+    pub fn kind(&self) -> ArchitectureKind {
+        match self {
+            Self::Ffn => ArchitectureKind::Ffn,
+            Self::Transformer { .. } => ArchitectureKind::Transformer,
+        }
+    }
+
+    /// The number `N` of all tokens of a Transformer: the data tokens and the constant ones.
+    ///
+    /// # Formula
+    /// `N = M + 3`.
+    ///
+    /// # Reference
+    /// Section 3.2.
+    pub fn tokens(&self) -> Option<usize> {
+        match self {
+            Self::Ffn => None,
+            Self::Transformer { partition } => Some(tokens(partition)),
+        }
+    }
+
     /// The least state dimension with which a network depends on its inputs: layer normalisation leaves nothing of a token's
     /// row of one number, so that a Transformer with such rows is a constant.
     pub fn least_state(&self) -> usize {
@@ -62,7 +85,7 @@ impl Architecture {
         match self {
             Self::Ffn => q * (d + 1) + c * (q + 1),
             Self::Transformer { partition } => {
-                let n = (partition.len() + CONSTANT_TOKENS) as u128;
+                let n = tokens(partition) as u128;
                 q * (d + n) + c * (n * q + 1)
             }
         }
@@ -104,6 +127,32 @@ impl Architecture {
             return Ok(());
         };
         check_partition(partition, d)
+    }
+}
+
+/// The number of all tokens of a Transformer whose data tokens read these inputs, see [`Architecture::tokens`].
+pub fn tokens(partition: &[Vec<usize>]) -> usize {
+    partition.len() + CONSTANT_TOKENS
+}
+
+/// An architecture by its name, without tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ArchitectureKind {
+    /// [`Architecture::Ffn`].
+    Ffn,
+    /// [`Architecture::Transformer`].
+    Transformer,
+}
+
+impl Named for ArchitectureKind {
+    const ALL: &'static [Self] = &[Self::Ffn, Self::Transformer];
+
+    /// The lower-case name that files, options and JSON output use.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ffn => "ffn",
+            Self::Transformer => "transformer",
+        }
     }
 }
 

@@ -1,10 +1,20 @@
 //! The risk bound of the loop, term by term, and what it says against untied networks.
+//!
+//! - [`point`]: both forms at one sample size;
+//! - [`sweep`]: one form over sample sizes, budgets or iteration counts.
+
+pub mod point;
+pub mod sweep;
+
+pub use point::{FormBound, RiskBound, Vacuous};
+pub use sweep::{Axis, Shapes, Sweep};
 
 use crate::Constant;
 use crate::problem::{LARGEST, LoopShape, Problem};
 use crate::schedule::{fixed_iterations, initialisation_holds};
 use loopfit_numerics::libm::{exp, floor, log, pow};
 use loopfit_numerics::log_number::LogNumber;
+use loopfit_numerics::named::Named;
 
 /// The terms of one bound on the worst-case squared Hellinger risk.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,6 +61,27 @@ pub enum Form {
     General,
     /// In budget and iterations, equation (15), at the widest shape of the budget.
     BudgetIteration,
+}
+
+impl Form {
+    /// Its name with its equation: `general (14)`.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::General => "general (14)",
+            Self::BudgetIteration => "budget-iteration (15)",
+        }
+    }
+}
+
+impl Named for Form {
+    const ALL: &'static [Self] = &[Self::General, Self::BudgetIteration];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::General => "general",
+            Self::BudgetIteration => "budget-iteration",
+        }
+    }
 }
 
 /// The exponent of the sensitivity to coefficients.
@@ -269,6 +300,41 @@ pub enum Iterations {
     Fixed(f64),
     /// Those that minimise the bound, see [`best`].
     Best,
+}
+
+/// The general bound of a schedule beside what untied networks of the same budget can reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// The bound (14), with the tolerance `1/n`.
+    pub bound: Terms,
+    /// The untied floor (17).
+    pub floor: LogNumber,
+}
+
+impl Standing {
+    /// At a shape under a budget, a sample size and an iteration count.
+    ///
+    /// # Reference
+    /// Theorem 4.1, equation (14); Proposition 4.3, equation (17).
+    pub fn new(problem: &Problem, shape: LoopShape, b: u64, n: f64, t: f64) -> Self {
+        Self {
+            bound: general(problem, shape, n, t, 1.0 / n),
+            floor: problem.rates().untied_floor(b as f64, problem.constants()),
+        }
+    }
+
+    /// The bound over the floor.
+    ///
+    /// # Reference
+    /// Equations (20) and (23): it tends to zero.
+    pub fn ratio(&self) -> LogNumber {
+        self.bound.total / self.floor
+    }
+
+    /// Whether the loop's bound lies below what untied networks can reach.
+    pub fn is_below(&self) -> bool {
+        self.bound.total <= self.floor
+    }
 }
 
 /// The bound of a shape at a sample size, with the iterations that were taken.

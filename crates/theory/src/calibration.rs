@@ -10,6 +10,7 @@ use crate::Error;
 use loopfit_likelihood::{Divergence, Gamma, Gaussian, Laplace, Multiclass};
 use loopfit_numerics::libm::{asinh, erfc, exp, log, log1p, sqrt};
 use loopfit_numerics::log_number::LogNumber;
+use loopfit_numerics::named::Named;
 use loopfit_numerics::special::{sigmoid, softplus};
 use std::f64::consts::{E, FRAC_1_SQRT_2, LN_2, PI, SQRT_2};
 use std::ops::RangeInclusive;
@@ -35,6 +36,41 @@ pub enum LikelihoodModel {
     Energy,
 }
 
+/// A likelihood model without its noise scale or its number of classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LikelihoodKind {
+    /// [`LikelihoodModel::Gaussian`].
+    Gaussian,
+    /// [`LikelihoodModel::Laplace`].
+    Laplace,
+    /// [`LikelihoodModel::Bernoulli`].
+    Bernoulli,
+    /// [`LikelihoodModel::Multiclass`].
+    Multiclass,
+    /// [`LikelihoodModel::Energy`].
+    Energy,
+}
+
+impl Named for LikelihoodKind {
+    const ALL: &'static [Self] = &[
+        Self::Gaussian,
+        Self::Laplace,
+        Self::Bernoulli,
+        Self::Multiclass,
+        Self::Energy,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gaussian => "gaussian",
+            Self::Laplace => "laplace",
+            Self::Bernoulli => "bernoulli",
+            Self::Multiclass => "multiclass",
+            Self::Energy => "energy",
+        }
+    }
+}
+
 impl LikelihoodModel {
     /// The Gaussian model with a checked standard deviation.
     pub fn gaussian(sigma: f64) -> Result<Self, Error> {
@@ -44,6 +80,26 @@ impl LikelihoodModel {
     /// The Laplace model with a checked scale.
     pub fn laplace(tau: f64) -> Result<Self, Error> {
         Ok(Self::Laplace(Laplace::new(tau)?))
+    }
+
+    /// The four of the paper, with the noise scales of the first two.
+    ///
+    /// # Reference
+    /// Section 3.1.
+    pub fn of_paper(sigma: f64, tau: f64) -> Result<[Self; 4], Error> {
+        let (gaussian, laplace) = (Self::gaussian(sigma)?, Self::laplace(tau)?);
+        Ok([gaussian, laplace, Self::Bernoulli, Self::Energy])
+    }
+
+    /// Its kind, which has the name.
+    pub fn kind(self) -> LikelihoodKind {
+        match self {
+            Self::Gaussian(_) => LikelihoodKind::Gaussian,
+            Self::Laplace(_) => LikelihoodKind::Laplace,
+            Self::Bernoulli => LikelihoodKind::Bernoulli,
+            Self::Multiclass(_) => LikelihoodKind::Multiclass,
+            Self::Energy => LikelihoodKind::Energy,
+        }
     }
 
     /// The model of a checked number of classes.

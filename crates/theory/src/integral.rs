@@ -6,6 +6,7 @@
 //! approximate is how well the points stand for the cube.
 
 use crate::Error;
+use loopfit_numerics::named::Named;
 use loopfit_numerics::quadrature::gauss_legendre;
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::sum;
@@ -45,7 +46,53 @@ pub enum Method {
     },
 }
 
+/// A [`Method`] without its seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MethodKind {
+    /// [`Method::Quadrature`].
+    Quadrature,
+    /// [`Method::MonteCarlo`].
+    MonteCarlo,
+}
+
+impl Named for MethodKind {
+    const ALL: &'static [Self] = &[Self::Quadrature, Self::MonteCarlo];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Quadrature => "quadrature",
+            Self::MonteCarlo => "monte-carlo",
+        }
+    }
+}
+
+impl Method {
+    /// Its kind, which has the name.
+    pub fn kind(self) -> MethodKind {
+        match self {
+            Self::Quadrature => MethodKind::Quadrature,
+            Self::MonteCarlo { .. } => MethodKind::MonteCarlo,
+        }
+    }
+}
+
 impl Integration {
+    /// The [`Integration::standard`] one but for what is given.
+    pub fn choose(
+        d: usize,
+        seed: u64,
+        kind: Option<MethodKind>,
+        points: Option<usize>,
+    ) -> Result<Self, Error> {
+        let standard = Self::standard(d, seed)?;
+        let method = match kind {
+            None => standard.method(),
+            Some(MethodKind::Quadrature) => Method::Quadrature,
+            Some(MethodKind::MonteCarlo) => Method::MonteCarlo { seed },
+        };
+        Self::new(d, method, points.unwrap_or(standard.points()))
+    }
+
     /// A rule of about `points` points: the largest product rule that has no more, or the next multiple of 64.
     pub fn new(d: usize, method: Method, points: usize) -> Result<Self, Error> {
         if d == 0 {

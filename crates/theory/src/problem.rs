@@ -1,6 +1,6 @@
 //! What every bound is about: a smoothness, an architecture, and the constants left open.
 
-use crate::{Constant, Constants, Error, Rates};
+use crate::{Constant, Constants, Error, Rates, Thresholds};
 use loopfit_holder::Smoothness;
 use loopfit_model::Architecture;
 
@@ -25,6 +25,17 @@ pub struct LoopShape {
     pub r: u64,
     /// The parameter count `B_L^j(q, r)`.
     pub count: u64,
+}
+
+/// What is asked of a loop's shape: widths, a budget, or nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Widths {
+    /// The budget `B`, under which the loop is as wide as it can be.
+    pub budget: Option<u64>,
+    /// The state dimension `q`.
+    pub q: Option<u64>,
+    /// The hidden width `r`, where there is no budget.
+    pub r: Option<u64>,
 }
 
 impl Problem {
@@ -113,6 +124,28 @@ impl Problem {
         self.shape(q, 1 + (room / slope) as u64)
     }
 
+    /// The loop that is asked for, and the budget it is under.
+    ///
+    /// With a budget it is the widest of `q`, by default of [`Problem::default_q`], or of [`Problem::square_q`] where there are no
+    /// thresholds. Without one it has the widths asked for, by default those of the thresholds, or one, and its own count is the budget.
+    pub fn choose(
+        &self,
+        widths: Widths,
+        thresholds: Option<&Thresholds>,
+    ) -> Result<(LoopShape, u64), Error> {
+        let Some(budget) = widths.budget else {
+            let (q, r) = thresholds.map_or((1, 1), |least| (least.q, least.r));
+            let shape = self.shape(widths.q.unwrap_or(q), widths.r.unwrap_or(r))?;
+            return Ok((shape, shape.count));
+        };
+        let q = match (widths.q, thresholds) {
+            (Some(q), _) => q,
+            (None, Some(least)) => self.default_q(budget, least.q)?,
+            (None, None) => self.square_q(budget)?,
+        };
+        Ok((self.widest(q, budget)?, budget))
+    }
+
     /// The state dimension for a budget when none is asked for: the threshold of the construction where
     /// the budget holds a square block of it, otherwise [`Problem::square_q`].
     pub fn default_q(&self, budget: u64, threshold: u64) -> Result<u64, Error> {
@@ -195,6 +228,34 @@ mod tests {
                 Err(_) => prop_assert!(problem.widest(1, budget).is_err()),
             }
         }
+    }
+
+    #[test]
+    fn shapes_are_as_asked() {
+        let problem = problem(2, false);
+        let least = Thresholds {
+            q: 3,
+            r: 50,
+            parameter_bound: 1.0,
+        };
+        let choose = |budget, q, r| problem.choose(Widths { budget, q, r }, Some(&least));
+        let shape = |q, r| problem.shape(q, r).unwrap();
+        assert_eq!(
+            choose(None, None, None),
+            Ok((shape(3, 50), shape(3, 50).count))
+        );
+        assert_eq!(choose(None, Some(7), None).unwrap().0, shape(7, 50));
+        assert_eq!(choose(None, Some(7), Some(8)).unwrap().0, shape(7, 8));
+        let widest = problem.widest(3, 1000).unwrap();
+        assert_eq!(choose(Some(1000), None, None), Ok((widest, 1000)));
+        let free = Widths {
+            budget: Some(1000),
+            ..Widths::default()
+        };
+        let square = problem
+            .widest(problem.square_q(1000).unwrap(), 1000)
+            .unwrap();
+        assert_eq!(problem.choose(free, None), Ok((square, 1000)));
     }
 
     #[test]

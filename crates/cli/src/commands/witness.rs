@@ -9,7 +9,7 @@ mod run;
 mod trace;
 mod transformer;
 
-use crate::architecture::TokensArgument;
+use crate::architecture::ArchitectureArgument;
 use crate::data::seeded_simulation;
 use crate::effort::about;
 use crate::exit::{Exit, usage};
@@ -17,7 +17,7 @@ use crate::{Global, output};
 use anyhow::Result;
 use clap::ValueEnum;
 use loopfit_engine::{FittedModel, Predictions};
-use loopfit_model::Architecture;
+use loopfit_model::{Architecture, ArchitectureKind};
 use loopfit_report::number;
 use loopfit_witness::target::Floating;
 use loopfit_witness::transformer::Setting;
@@ -92,11 +92,8 @@ struct ConstructionArguments {
     /// which binary floats hold.
     #[arg(long, default_value = "paper")]
     reader: ReaderName,
-    /// The architecture.
-    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer"])]
-    arch: String,
     #[command(flatten)]
-    tokens: TokensArgument,
+    architecture: ArchitectureArgument,
     /// Stabiliser of the Transformer's layer normalisation; 1/100000 by default.
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     epsilon_ln: Option<Rational>,
@@ -123,13 +120,13 @@ impl ConstructionArguments {
         let target = target(text, self.dim)?;
         let resolution =
             Resolution::new(target.d(), s.clone(), self.bound.clone(), m).map_err(as_usage)?;
-        if self.epsilon_ln.is_some() && self.arch == "ffn" {
+        if self.epsilon_ln.is_some() && self.architecture.kind() == ArchitectureKind::Ffn {
             return Err(usage(
                 "--epsilon-ln is for the Transformer: add --arch transformer or leave it out"
                     .to_string(),
             ));
         }
-        let choice = self.tokens.of(&self.arch)?.at(target.d());
+        let architecture = self.architecture.at(target.d())?;
         Ok(Construction {
             text: text.clone(),
             target,
@@ -139,7 +136,7 @@ impl ConstructionArguments {
                 ReaderName::Paper => Reader::Paper,
                 ReaderName::Dyadic => Reader::Dyadic,
             },
-            architecture: choice.map_err(|error| usage(error.to_string()))?,
+            architecture,
             stabiliser: match &self.epsilon_ln {
                 Some(stabiliser) => stabiliser.clone(),
                 None => Rational::new(1, 100_000u32),

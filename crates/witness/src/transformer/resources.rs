@@ -9,7 +9,6 @@ use crate::records::Groups;
 use crate::resolution::Resolution;
 use crate::routines::Reader;
 use loopfit_model::Architecture;
-use loopfit_model::network::CONSTANT_TOKENS;
 use std::fmt;
 
 /// The iterations at which the parts of the program are done.
@@ -181,7 +180,7 @@ pub fn group_exponent(resolution: &Resolution, r: usize) -> Result<usize, Error>
 /// # Reference
 /// Section E.4.
 fn parameter_bound(resolution: &Resolution, setting: &Setting, q_hom: usize) -> Rational {
-    let tokens = setting.partition.len() + CONSTANT_TOKENS;
+    let tokens = setting.tokens();
     let whole = [3 * resolution.b_eval(), gate_factor(q_hom) + 2, tokens];
     let largest = whole.map(|n| Rational::from(n as i64)).into_iter();
     let largest = largest.fold(resolution.h.scaled(1), Rational::max);
@@ -222,7 +221,7 @@ impl Resources {
             p_nat: native_dimension(resolution),
             q_hom,
             q: encoding.q(),
-            tokens: setting.partition.len() + CONSTANT_TOKENS,
+            tokens: setting.tokens(),
             gate: gate_factor(q_hom),
             units,
             routing_allowed: 53 * d + 5,

@@ -2,10 +2,10 @@
 
 use super::{as_usage, check_plot, exact_seconds, expect_table, resolutions, target};
 use crate::commands::on_threads;
-use crate::commands::theory::Sheet;
 use crate::data::between;
 use crate::exit::Exit;
 use crate::json::object;
+use crate::sheet::Sheet;
 use crate::{Global, output};
 use anyhow::Result;
 use clap::ValueEnum;

@@ -1,14 +1,14 @@
 //! `loopfit witness plan`.
 
 use super::as_usage;
-use crate::architecture::TokensArgument;
+use crate::architecture::ArchitectureArgument;
 use crate::data::count;
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
 use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_model::Architecture;
-use loopfit_model::network::CONSTANT_TOKENS;
+use loopfit_numerics::named::Named;
 use loopfit_report::number;
 use loopfit_witness::Rational;
 use loopfit_witness::plan::Plan;
@@ -38,21 +38,18 @@ pub(crate) struct Arguments {
     /// Hidden width r that may be used.
     #[arg(long, value_name = "r", value_parser = count)]
     width: usize,
-    /// The architecture.
-    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer"])]
-    arch: String,
     #[command(flatten)]
-    tokens: TokensArgument,
+    architecture: ArchitectureArgument,
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let (s, h) = (a.smoothness.clone(), a.bound.clone());
     let (t, r) = (a.iterations, a.width);
-    let architecture = a.tokens.of(&a.arch)?.at(a.dim);
-    let (name, plan) = match architecture.map_err(|error| usage(error.to_string()))? {
+    let architecture = a.architecture.at(a.dim)?;
+    let (name, plan) = match architecture {
         Architecture::Ffn => ("FFN", Plan::new(a.dim, s, h, t, r)),
         Architecture::Transformer { partition } => {
-            let tokens = partition.len() + CONSTANT_TOKENS;
+            let tokens = loopfit_model::network::tokens(&partition);
             ("Transformer", Plan::transformer(a.dim, s, h, t, r, tokens))
         }
     };
@@ -62,7 +59,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     if global.json {
         output::print_json(&object!({
             "d": resolution.d, "s": resolution.s.to_string(), "H": resolution.h.to_string(), "m": resolution.m,
-            "K": resolution.cells_per_axis(), "u_grp": plan.u, "S": plan.finishing_time, "r": plan.width, "arch": a.arch,
+            "K": resolution.cells_per_axis(), "u_grp": plan.u, "S": plan.finishing_time, "r": plan.width, "arch": a.architecture.kind().name(),
             "T": a.iterations, "width": a.width, "bound": bound,
         }))?;
         return Ok(Exit::Done);
