@@ -19,3 +19,17 @@ pub(crate) fn named<T: Named + Send + Sync>() -> impl TypedValueParser<Value = T
             .ok_or("no such choice")
     })
 }
+
+/// One choice or all of them.
+#[derive(Clone, Debug)]
+pub(crate) struct OneOrAll<T>(pub(crate) Vec<T>);
+
+/// Parses a choice by its name, or `both` of two.
+pub(crate) fn named_or_both<T: Named + Send + Sync>() -> impl TypedValueParser<Value = OneOrAll<T>>
+{
+    let names = T::ALL.iter().map(|choice| choice.name());
+    PossibleValuesParser::new(names.chain(["both"])).map(|text| match T::named(&text) {
+        Some(choice) => OneOrAll(vec![choice]),
+        None => OneOrAll(T::ALL.to_vec()),
+    })
+}

@@ -1,7 +1,7 @@
 //! The arithmetic that a block runs in: exact, floats of any precision, `f64` or `f32`.
 
 use crate::rational::Rational;
-use std::fmt::Debug;
+use std::fmt::{Debug, Display, Formatter};
 
 /// Numbers with the operations that a residual ReLU block needs.
 ///
@@ -127,6 +127,30 @@ pub struct Double;
 /// The floats of the hardware with 24 mantissa bits, in which model files are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Single;
+
+/// One of the arithmetics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArithmeticKind {
+    /// [`Exact`].
+    Exact,
+    /// [`Double`].
+    Double,
+    /// [`Single`].
+    Single,
+    /// [`BigFloat`] with so many mantissa bits.
+    Bits(usize),
+}
+
+impl Display for ArithmeticKind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exact => f.write_str("exact rationals"),
+            Self::Double => f.write_str("f64"),
+            Self::Single => f.write_str("f32"),
+            Self::Bits(bits) => write!(f, "floats of {bits} bits"),
+        }
+    }
+}
 
 macro_rules! hardware {
     ($($name:ident, $float:ty, $nearest:ident;)*) => {$(

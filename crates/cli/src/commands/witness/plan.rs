@@ -1,13 +1,13 @@
 //! `loopfit witness plan`.
 
-use super::as_usage;
+use super::{as_usage, digits};
 use crate::architecture::ArchitectureArgument;
 use crate::data::count;
 use crate::exit::Exit;
 use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
-use loopfit_model::Architecture;
+use loopfit_model::ArchitectureKind;
 use loopfit_numerics::named::Named;
 use loopfit_report::number;
 use loopfit_witness::Rational;
@@ -43,17 +43,13 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    let (s, h) = (a.smoothness.clone(), a.bound.clone());
-    let (t, r) = (a.iterations, a.width);
     let architecture = a.architecture.at(a.dim)?;
-    let (name, plan) = match architecture {
-        Architecture::Ffn => ("FFN", Plan::new(a.dim, s, h, t, r)),
-        Architecture::Transformer { partition } => {
-            let tokens = loopfit_model::network::tokens(&partition);
-            ("Transformer", Plan::transformer(a.dim, s, h, t, r, tokens))
-        }
+    let (s, h) = (a.smoothness.clone(), a.bound.clone());
+    let plan = Plan::of(&architecture, a.dim, s, h, a.iterations, a.width).map_err(as_usage)?;
+    let name = match architecture.kind() {
+        ArchitectureKind::Ffn => "FFN",
+        ArchitectureKind::Transformer => "Transformer",
     };
-    let plan = plan.map_err(as_usage)?;
     let resolution = &plan.resolution;
     let bound = resolution.interior_error_bound();
     if global.json {
@@ -65,6 +61,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let whole = |value: usize| number::integer(value as u64);
+    let (groups, records) = plan.groups_and_records();
     output::print(&format!(
         "Finest {name} witness within T = {} iterations and hidden width r = {} (Lemma B.1, with the exact times and widths of the construction)\n\
          m = {}, K = {} cells along each axis, u = {}: {} of {}\n\
@@ -74,11 +71,11 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         resolution.m,
         whole(resolution.cells_per_axis()),
         plan.u,
-        number::count(1 << (resolution.d * plan.u), "group"),
-        number::count(1 << (resolution.d * (resolution.m - plan.u)), "record"),
+        number::count(groups, "group"),
+        number::count(records, "record"),
         whole(plan.finishing_time),
         whole(plan.width),
-        number::value(bound, 4, number::Exponent::Own)
+        digits(bound)
     ))?;
     Ok(Exit::Done)
 }
