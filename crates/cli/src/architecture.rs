@@ -1,7 +1,7 @@
 //! Which architectures compete, on the command line.
 
 use crate::exit::usage;
-use crate::named::named;
+use crate::named::{OneOrAll, named, named_or_all};
 use anyhow::{Result, anyhow};
 use clap::Args;
 use loopfit::{Fit, FittedModel, Tokens};
@@ -14,8 +14,8 @@ use std::path::Path;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ArchitectureArguments {
     /// The architecture: residual FFN, post-LN Transformer, or any, which tries both.
-    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer", "any"])]
-    arch: String,
+    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = named_or_all::<ArchitectureKind>("any"))]
+    arch: OneOrAll<ArchitectureKind>,
     #[command(flatten)]
     tokens: TokensArgument,
 }
@@ -85,13 +85,13 @@ impl ArchitectureArguments {
     /// A fit with what is asked for.
     pub(crate) fn apply<'a>(&self, fit: Fit<'a>) -> Result<Fit<'a>> {
         let tokens = self.tokens.tokens.clone();
-        Ok(match self.arch.as_str() {
-            "any" => fit.any_architecture(tokens),
-            "transformer" => fit.transformer(tokens),
-            _ => {
+        Ok(match self.arch.0[..] {
+            [ArchitectureKind::Ffn] => {
                 self.tokens.of(ArchitectureKind::Ffn)?;
                 fit
             }
+            [ArchitectureKind::Transformer] => fit.transformer(tokens),
+            _ => fit.any_architecture(tokens),
         })
     }
 }

@@ -80,15 +80,15 @@ pub(crate) fn verdict(holds: bool, words: &str) -> String {
     format!("{}  {words}", if holds { "holds" } else { "FAILS" })
 }
 
-/// Checks before any work that a figure can be written.
-pub(crate) fn check_plot(path: Option<&Path>) -> Result<()> {
+/// Checks before any work that a figure can be written, and over none of the files that are read.
+pub(crate) fn check_plot(path: Option<&Path>, read: &[&Path]) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     if path.extension().is_none_or(|ending| ending != "svg") {
         return Err(usage(
             "--plot writes SVG: give a file whose name ends in .svg".to_string(),
         ));
     }
-    output::check_writable(path, &[])
+    output::check_writable(path, read)
 }
 
 /// Writes a figure, if one is asked for.

@@ -147,7 +147,7 @@ impl<'a> Fit<'a> {
                 self.level,
                 *settings,
                 &self.program.outgoing(),
-                spec.bounds.coefficient,
+                spec.bounds.parameter,
             )),
             Optimiser::Scoring(settings) => Steps::Scoring(Box::new(ScoringState::new(
                 *settings,

@@ -37,7 +37,7 @@ pub use activation::Activation;
 pub use bounds::Bounds;
 pub use budget::Budget;
 pub use file::ModelFile;
-pub use form::{CanonicalError, Form, Reduced, Slot};
+pub use form::{CanonicalError, Form, FormKind, Reduced, Slot};
 pub use layout::{Layout, Role, View};
 pub use network::{Architecture, ArchitectureKind, Network, ShapeError};
 pub use parameters::Parameters;

@@ -70,7 +70,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         ),
         (
             "coefficients within",
-            format!("±{}", model.bounds.coefficient),
+            format!("±{}", model.bounds.parameter),
         ),
         (
             "outputs clipped at",

@@ -101,7 +101,7 @@ fn entries_are_counted_without_zeros() {
             w2: 2
         }
     );
-    assert_eq!(block.largest_coefficient(), 7.into());
+    assert_eq!(block.largest_parameter(), 7.into());
     let expected = "a: h = ReLU(2 x - y - 7); x += 1 h; y += 0 h\nb: h = ReLU(x); y += -3 h\n";
     assert_eq!(block.to_string(), expected);
 }

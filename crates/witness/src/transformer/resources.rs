@@ -97,7 +97,7 @@ pub struct Resources {
     /// The digits of the correction's code.
     pub correction_length: usize,
     /// The largest magnitude of a coefficient of the FFN.
-    pub largest_coefficient: Rational,
+    pub largest_parameter: Rational,
     /// The parameter bound `M_0`.
     pub parameter_bound: Rational,
     table: Vec<Resource>,
@@ -235,7 +235,7 @@ impl Resources {
             times,
             code_length: groups.records() * resolution.record_length(),
             correction_length: correction.digits(),
-            largest_coefficient: block.largest_coefficient(),
+            largest_parameter: block.largest_parameter(),
             parameter_bound: parameter_bound(resolution, setting, q_hom),
             table: Vec::new(),
         };
@@ -329,7 +329,7 @@ impl Resources {
                 formula: "M_0 = max{3 B_eval, 64 (q_hom + 1) + 2, N, sqrt(1 + eps_LN), 2H}",
                 stated: self.parameter_bound.clone(),
                 relation: at_most,
-                built: self.largest_coefficient.clone(),
+                built: self.largest_parameter.clone(),
             },
         ]
     }

@@ -73,7 +73,7 @@ fn points(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    check_plot(a.plot.as_deref())?;
+    check_plot(a.plot.as_deref(), &[])?;
     let target = target(&a.target, None)?;
     let question = Question {
         target: &*target,

@@ -6,7 +6,7 @@ use crate::commands::on_threads;
 use crate::data::between;
 use crate::exit::Exit;
 use crate::json::object;
-use crate::named::{OneOrAll, named_or_both};
+use crate::named::{OneOrAll, named_or_all};
 use crate::sheet::{Sheet, check_plot, columns, plot};
 use crate::{Global, output};
 use anyhow::Result;
@@ -58,10 +58,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "M", default_value_t = 3, value_parser = level)]
     to: usize,
     /// One group for all cells, a group for each cell, or both.
-    #[arg(long, value_name = "GROUPS", default_value = "both", value_parser = named_or_both::<Grouping>())]
+    #[arg(long, value_name = "GROUPS", default_value = "both", value_parser = named_or_all::<Grouping>("both"))]
     groups: OneOrAll<Grouping>,
     /// How bits are read: the paper's way, with dyadic thresholds, or both.
-    #[arg(long, value_name = "READER", default_value = "both", value_parser = named_or_both::<Reader>())]
+    #[arg(long, value_name = "READER", default_value = "both", value_parser = named_or_all::<Reader>("both"))]
     reader: OneOrAll<Reader>,
     /// Cells in which an input is tried, one in each.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = cells)]
@@ -95,7 +95,7 @@ fn input_bits(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    check_plot(a.plot.as_deref())?;
+    check_plot(a.plot.as_deref(), &[])?;
     let formula = a.target.clone();
     let formula = formula.unwrap_or_else(|| default_target(a.dim.unwrap_or(1)));
     let target = target(&formula, a.dim)?;

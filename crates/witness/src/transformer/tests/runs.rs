@@ -285,7 +285,7 @@ fn model_files_have_one_stabiliser() {
     );
     let largest = parameters.values().iter().fold(0f32, |m, v| m.max(v.abs()));
     assert_eq!(
-        Some(witness.resources().largest_coefficient.clone()),
+        Some(witness.resources().largest_parameter.clone()),
         Rational::from_f64(largest.into())
     );
 }

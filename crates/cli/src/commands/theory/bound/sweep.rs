@@ -111,7 +111,7 @@ impl Arguments {
                 ends.0, ends.1
             )));
         }
-        check_plot(self.sweep.plot.as_deref())?;
+        check_plot(self.sweep.plot.as_deref(), &[])?;
         let shapes = match (axis, self.sweep.gamma) {
             (Axis::B, _) => Shapes::Widest(self.shape.state),
             (_, Some(gamma)) => Shapes::Growing {
