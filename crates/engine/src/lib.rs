@@ -20,6 +20,7 @@
 mod adam;
 mod apply;
 mod batches;
+mod constructed;
 mod convert;
 mod density;
 mod feedforward;

@@ -272,20 +272,12 @@ fn say_if_silent(silent: bool, construction: &Construction, global: &Global) {
 /// What a person should know of a constructed network that predicts nothing but zeros.
 pub(crate) fn silent(model: &FittedModel, predictions: &Predictions) -> Option<String> {
     match predictions {
-        Predictions::Responses(values) if is_constructed(model) && values.iter().all(|v| *v == 0.0) => Some(
+        Predictions::Responses(values) if model.construction().is_some() && values.iter().all(|v| *v == 0.0) => Some(
             "every prediction is zero: in 32 bits this constructed network never leaves zero, or its target is below the resolution; `witness run` runs it exactly".to_string(),
         ),
         _ => None,
     }
 }
-
-/// Whether a model is a network of the proofs.
-pub(crate) fn is_constructed(model: &FittedModel) -> bool {
-    model.provenance.source.starts_with(CONSTRUCTED)
-}
-
-/// How the source of a constructed model begins.
-pub(super) const CONSTRUCTED: &str = "constructed, not fitted";
 
 /// Says something unless asked not to.
 fn say(global: &Global, sentence: &str) {

@@ -1,14 +1,11 @@
 //! `loopfit witness build`.
 
-use super::{CONSTRUCTED, ConstructionArguments, as_usage, say, title, to_json};
+use super::{ConstructionArguments, as_usage, say, title, to_json};
 use crate::exit::Exit;
 use crate::json::object;
 use crate::{Global, output};
 use anyhow::{Context, Result};
-use loopfit_data::Preprocessing;
-use loopfit_engine::{FittedModel, Provenance};
-use loopfit_likelihood::{Gaussian, Likelihood};
-use loopfit_model::{Bounds, Parameters};
+use loopfit_engine::FittedModel;
 use loopfit_report::number;
 use loopfit_witness::ffn::resources::{Relation, Resource};
 use loopfit_witness::{Construction, Network, Rational};
@@ -132,7 +129,8 @@ fn write(
     let dense = network.dense((a.state, a.width), a.iterations);
     let dense = dense.map_err(as_usage)?;
     let csv = dense.exact_csv();
-    save(construction, dense.parameters, path)?;
+    let (h, words) = (construction.resolution.h.to_f32(), construction.words());
+    FittedModel::constructed(dense.parameters, h, &words)?.save(path)?;
     output::wrote(path, global);
     if dense.exact.is_empty() {
         // An older file beside the model would be about another network.
@@ -162,27 +160,4 @@ fn write(
         },
     );
     Ok(dense.exact.len())
-}
-
-/// Writes a network as a model file with inputs `x1`, ..., `xd` that stay as they are.
-fn save(construction: &Construction, parameters: Parameters, path: &Path) -> Result<()> {
-    let sizes = parameters.values().iter().map(|value| value.abs());
-    let largest = sizes.fold(1.0, f32::max);
-    let model = FittedModel {
-        bounds: Bounds::new(largest, construction.resolution.h.to_f32())?,
-        likelihood: Likelihood::Gaussian(Gaussian::squared_error()),
-        preprocessing: Preprocessing::unchanged(construction.resolution.d),
-        provenance: Provenance {
-            version: env!("CARGO_PKG_VERSION").to_string(),
-            source: format!("{CONSTRUCTED}: {}", construction.words()),
-            training_samples: String::new(),
-            budget: parameters.network().count(),
-            seed: 0,
-            validation: 0.0,
-            updates: 0,
-        },
-        assessment: None,
-        parameters,
-    };
-    Ok(model.save(path)?)
 }
