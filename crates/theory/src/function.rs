@@ -53,6 +53,9 @@ pub enum Origin {
     Model(Likelihood),
 }
 
+/// From points, row-major, to the values there.
+pub type Values<'a, E> = dyn Fn(&[f64]) -> Result<Vec<f64>, E> + Send + Sync + 'a;
+
 /// A function that can be evaluated at rows of inputs.
 pub struct Function<'a, E> {
     /// As its user calls it.
@@ -66,7 +69,7 @@ pub struct Function<'a, E> {
     /// The standard deviation of the noise, where that is known.
     pub noise_sd: Option<f64>,
     /// The values at points, row-major, in the units of the inputs.
-    pub values: Box<dyn Fn(&[f64]) -> Result<Vec<f64>, E> + Send + Sync + 'a>,
+    pub values: Box<Values<'a, E>>,
 }
 
 /// Why functions cannot be compared under a likelihood.
