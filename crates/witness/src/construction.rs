@@ -3,10 +3,10 @@
 //! - [`run`]: inputs, in any arithmetic, beside the target;
 //! - [`trace`]: one input, iteration by iteration or instruction by instruction;
 //! - [`check`]: what the proofs say of every state, on many inputs;
-//! - [`file`]: the ordinary model that it is, with what 32 bits do not hold.
+//! - [`dense`]: the ordinary model that it is, with what 32 bits do not hold.
 
 pub mod check;
-pub mod file;
+pub mod dense;
 pub mod run;
 pub mod trace;
 
