@@ -48,8 +48,8 @@ mod tests {
     use clap::{Arg, Command};
     use loopfit::{Activation, Decimal, Delimiter, Effort, Equal, Method};
     use loopfit_model::{ArchitectureKind, FormKind};
-    use loopfit_theory::bound::{Axis, Form};
-    use loopfit_theory::{LikelihoodKind, MethodKind};
+    use loopfit_theory::bound::{Axis, BoundForm};
+    use loopfit_theory::{CubatureKind, LikelihoodKind};
     use loopfit_witness::Reader;
     use loopfit_witness::construction::trace::Each;
     use loopfit_witness::precision::study::Grouping;
@@ -83,12 +83,12 @@ mod tests {
         each::<Each>();
         each::<Effort>();
         each::<Equal>();
-        each::<Form>();
+        each::<BoundForm>();
         each::<FormKind>();
         each::<Grouping>();
         each::<LikelihoodKind>();
         each::<Method>();
-        each::<MethodKind>();
+        each::<CubatureKind>();
         each::<Reader>();
         assert_eq!(parsed(named::<Axis>(), "b"), Some(Axis::B));
     }

@@ -10,7 +10,7 @@ pub use point::{FormBound, RiskBound, Vacuous};
 pub use sweep::{Axis, Shapes, Sweep};
 
 use crate::Constant;
-use crate::problem::{LARGEST, LoopShape, Problem};
+use crate::problem::{LARGEST, LoopClass, Problem};
 use crate::schedule::{fixed_iterations, initialisation_holds};
 use loopfit_numerics::libm::{exp, floor, log, pow};
 use loopfit_numerics::log_number::LogNumber;
@@ -56,14 +56,14 @@ impl Terms {
 
 /// Which of the two forms of Theorem 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum BoundForm {
     /// In widths and iterations, equation (14).
     General,
     /// In budget and iterations, equation (15), at the widest shape of the budget.
     BudgetIteration,
 }
 
-impl Form {
+impl BoundForm {
     /// Its name with its equation: `general (14)`.
     pub fn title(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl Form {
     }
 }
 
-impl Named for Form {
+impl Named for BoundForm {
     const ALL: &'static [Self] = &[Self::General, Self::BudgetIteration];
 
     fn name(self) -> &'static str {
@@ -91,7 +91,7 @@ impl Named for Form {
 ///
 /// # Reference
 /// Section 3.4, equation (10).
-pub fn sensitivity_exponent(problem: &Problem, shape: LoopShape, t: f64) -> f64 {
+pub fn sensitivity_exponent(problem: &Problem, shape: LoopClass, t: f64) -> f64 {
     let width =
         log(problem.constant(Constant::C6)) + log(shape.q as f64 + 1.0) + log(shape.r as f64 + 1.0);
     log(t + 1.0) + (t + 1.0) * width
@@ -108,7 +108,7 @@ pub fn sensitivity_exponent(problem: &Problem, shape: LoopShape, t: f64) -> f64 
 ///
 /// # Reference
 /// Theorem 4.1, equation (14), with Theorem 3.3, equation (9).
-pub fn general(problem: &Problem, shape: LoopShape, n: f64, t: f64, tolerance: f64) -> Terms {
+pub fn general(problem: &Problem, shape: LoopClass, n: f64, t: f64, tolerance: f64) -> Terms {
     let a = problem.smoothness().a();
     let app = LogNumber::new(problem.constant(Constant::CApp));
     let work = log(shape.r as f64) + log(t);
@@ -172,10 +172,10 @@ pub fn budget_iteration(problem: &Problem, b: f64, n: f64, t: f64) -> Terms {
 ///
 /// # Reference
 /// Theorem 4.1: [`general`] (14) or [`budget_iteration`] (15).
-pub fn at(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64, t: f64) -> Terms {
+pub fn at(problem: &Problem, form: BoundForm, shape: LoopClass, b: f64, n: f64, t: f64) -> Terms {
     match form {
-        Form::General => general(problem, shape, n, t, 1.0 / n),
-        Form::BudgetIteration => budget_iteration(problem, b, n, t),
+        BoundForm::General => general(problem, shape, n, t, 1.0 / n),
+        BoundForm::BudgetIteration => budget_iteration(problem, b, n, t),
     }
 }
 
@@ -193,7 +193,7 @@ pub fn at(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64, t: f6
 ///
 /// # Reference
 /// Section 4.1, below Theorem 4.1: the balance of `(BT)^-a` and `BT/n`.
-pub fn best(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64) -> Terms {
+pub fn best(problem: &Problem, form: BoundForm, shape: LoopClass, b: f64, n: f64) -> Terms {
     let at = |t: f64| at(problem, form, shape, b, n, t);
     // The tolerance is the same at every T and might hide the other terms.
     let sum = |terms: &Terms| (terms.approximation + terms.initialisation + terms.estimation).ln();
@@ -205,7 +205,7 @@ pub fn best(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64) -> 
     let mut t = 1.0;
     while t <= LARGEST {
         let estimation = at(t).estimation;
-        let cut = form == Form::General && estimation >= LogNumber::ONE;
+        let cut = form == BoundForm::General && estimation >= LogNumber::ONE;
         // Estimation grows with T: where it alone is above the best sum, nothing better follows.
         if cut || estimation.ln() > smallest {
             break;
@@ -235,7 +235,7 @@ pub fn best(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64) -> 
 }
 
 /// The first count from `low` to `high` at which the initialisation condition holds if it does not hold at `low`; otherwise `low`.
-fn first_initialised(problem: &Problem, shape: LoopShape, low: f64, high: f64) -> f64 {
+fn first_initialised(problem: &Problem, shape: LoopClass, low: f64, high: f64) -> f64 {
     let holds = |t: f64| initialisation_holds(problem, shape.r as f64, t);
     if holds(low) || !holds(high) {
         return low;
@@ -260,8 +260,8 @@ fn first_initialised(problem: &Problem, shape: LoopShape, low: f64, high: f64) -
 ///
 /// # Reference
 /// Theorem 4.1.
-pub fn applies(problem: &Problem, form: Form, shape: LoopShape, t: f64) -> bool {
-    form == Form::General || initialisation_holds(problem, shape.r as f64, t)
+pub fn applies(problem: &Problem, form: BoundForm, shape: LoopClass, t: f64) -> bool {
+    form == BoundForm::General || initialisation_holds(problem, shape.r as f64, t)
 }
 
 /// Whether the best iteration count of a form ([`best`]) is the smallest at which the form [`applies`], so that a smaller one
@@ -269,7 +269,7 @@ pub fn applies(problem: &Problem, form: Form, shape: LoopShape, t: f64) -> bool 
 ///
 /// # Reference
 /// Theorem 4.1.
-pub fn best_is_restricted(problem: &Problem, form: Form, shape: LoopShape, t: f64) -> bool {
+pub fn best_is_restricted(problem: &Problem, form: BoundForm, shape: LoopClass, t: f64) -> bool {
     t.is_finite() && t > 1.0 && !applies(problem, form, shape, t - 1.0)
 }
 
@@ -316,7 +316,7 @@ impl Standing {
     ///
     /// # Reference
     /// Theorem 4.1, equation (14); Proposition 4.3, equation (17).
-    pub fn new(problem: &Problem, shape: LoopShape, b: u64, n: f64, t: f64) -> Self {
+    pub fn new(problem: &Problem, shape: LoopClass, b: u64, n: f64, t: f64) -> Self {
         Self {
             bound: general(problem, shape, n, t, 1.0 / n),
             floor: problem.rates().untied_floor(b as f64, problem.constants()),
@@ -343,8 +343,8 @@ impl Standing {
 /// Theorem 4.1, at `T_n` of Theorem 4.4, equation (18), or others.
 pub fn with(
     problem: &Problem,
-    form: Form,
-    shape: LoopShape,
+    form: BoundForm,
+    shape: LoopClass,
     b: f64,
     n: f64,
     iterations: Iterations,
@@ -369,7 +369,7 @@ pub fn with(
 ///
 /// # Reference
 /// Theorem 4.4, equation (20): the ratio tends to zero, so there is such a size.
-pub fn crossing(problem: &Problem, form: Form, shape: LoopShape, b: f64) -> Option<LogNumber> {
+pub fn crossing(problem: &Problem, form: BoundForm, shape: LoopClass, b: f64) -> Option<LogNumber> {
     let floor = problem.rates().untied_floor(b, problem.constants()).ln();
     let below = |ln: f64| {
         let terms = with(problem, form, shape, b, exp(ln), Iterations::Schedule);

@@ -18,7 +18,7 @@ pub struct Problem {
 
 /// A loop class up to its iteration count, with its exact parameter count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoopShape {
+pub struct LoopClass {
     /// The state dimension.
     pub q: u64,
     /// The hidden width.
@@ -90,7 +90,7 @@ impl Problem {
     ///
     /// # Formula
     /// `B_L^j(q, r)` of Table 1 (Section 3.2).
-    pub fn shape(&self, q: u64, r: u64) -> Result<LoopShape, Error> {
+    pub fn shape(&self, q: u64, r: u64) -> Result<LoopClass, Error> {
         if q == 0 || r == 0 {
             return Err(Error::NoWidth);
         }
@@ -98,7 +98,7 @@ impl Problem {
         if count > LARGEST as u128 {
             return Err(Error::ShapeTooLarge { q, r });
         }
-        Ok(LoopShape {
+        Ok(LoopClass {
             q,
             r,
             count: count as u64,
@@ -112,7 +112,7 @@ impl Problem {
     ///
     /// # Reference
     /// Theorem 4.1, and Theorem 4.5 for `r_n`.
-    pub fn widest(&self, q: u64, budget: u64) -> Result<LoopShape, Error> {
+    pub fn widest(&self, q: u64, budget: u64) -> Result<LoopClass, Error> {
         if q == 0 {
             return Err(Error::NoWidth);
         }
@@ -132,7 +132,7 @@ impl Problem {
         &self,
         widths: Widths,
         thresholds: Option<&Thresholds>,
-    ) -> Result<(LoopShape, u64), Error> {
+    ) -> Result<(LoopClass, u64), Error> {
         let Some(budget) = widths.budget else {
             let (q, r) = thresholds.map_or((1, 1), |least| (least.q, least.r));
             let shape = self.shape(widths.q.unwrap_or(q), widths.r.unwrap_or(r))?;

@@ -48,7 +48,7 @@ pub mod target;
 pub mod transformer;
 
 pub use affine::Affine;
-pub use arithmetic::{Arithmetic, ArithmeticKind, BigFloat, Double, Exact, Single};
+pub use arithmetic::{Arithmetic, ArithmeticKind, BigFloat, Exact, F32, F64};
 pub use block::{Block, Coordinate, Machine, Unit};
 pub use compiler::{Compiler, Gate, Placement};
 pub use construction::{Construction, Network};

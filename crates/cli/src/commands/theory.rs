@@ -22,7 +22,7 @@ use loopfit_numerics::log_number::LogNumber;
 use loopfit_numerics::named::Named;
 use loopfit_report::number;
 use loopfit_theory::problem::LARGEST;
-use loopfit_theory::{Check, Constant, Constants, LoopShape, Problem, Thresholds, Widths};
+use loopfit_theory::{Check, Constant, Constants, LoopClass, Problem, Thresholds, Widths};
 use serde_json::{Map, Value, json};
 
 #[derive(clap::Args)]
@@ -182,7 +182,7 @@ struct ShapeArguments {
 
 impl ShapeArguments {
     /// The shape and the cap.
-    fn get(&self, problem: &Problem, thresholds: &Thresholds) -> Result<(LoopShape, u64)> {
+    fn get(&self, problem: &Problem, thresholds: &Thresholds) -> Result<(LoopClass, u64)> {
         let widths = Widths {
             budget: self.budget,
             q: self.state,

@@ -1,7 +1,7 @@
 //! Both forms of the bound at one sample size.
 
-use super::{Form, Iterations, Terms, best_is_restricted, crossing, with};
-use crate::problem::{LoopShape, Problem};
+use super::{BoundForm, Iterations, Terms, best_is_restricted, crossing, with};
+use crate::problem::{LoopClass, Problem};
 use crate::{Check, Thresholds, schedule};
 use loopfit_numerics::log_number::LogNumber;
 
@@ -9,7 +9,7 @@ use loopfit_numerics::log_number::LogNumber;
 #[derive(Clone, Debug, PartialEq)]
 pub struct RiskBound {
     /// The loop.
-    pub shape: LoopShape,
+    pub shape: LoopClass,
     /// The budget that the shape was chosen for.
     pub b: u64,
     /// The sample size.
@@ -30,7 +30,7 @@ pub struct RiskBound {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FormBound {
     /// Which.
-    pub form: Form,
+    pub form: BoundForm,
     /// At the iterations that were asked for.
     pub taken: Terms,
     /// At the best ones, see [`super::best`].
@@ -59,8 +59,8 @@ impl FormBound {
     /// Theorem 4.1; Section 2.2 for the range of the Hellinger distance.
     pub fn vacuous(&self) -> Option<Vacuous> {
         match (self.best.t.is_infinite(), self.form) {
-            (true, Form::BudgetIteration) => Some(Vacuous::NotInitialised),
-            (true, Form::General) => Some(Vacuous::CutOff),
+            (true, BoundForm::BudgetIteration) => Some(Vacuous::NotInitialised),
+            (true, BoundForm::General) => Some(Vacuous::CutOff),
             _ => (self.best.total >= LogNumber::new(2.0)).then_some(Vacuous::AboveTwo),
         }
     }
@@ -74,18 +74,18 @@ impl RiskBound {
     pub fn new(
         problem: &Problem,
         thresholds: &Thresholds,
-        (shape, b): (LoopShape, u64),
+        (shape, b): (LoopClass, u64),
         n: f64,
         tolerance: f64,
         iterations: Iterations,
     ) -> Self {
         let budget = b as f64;
-        let forms = [Form::General, Form::BudgetIteration].map(|form| {
+        let forms = [BoundForm::General, BoundForm::BudgetIteration].map(|form| {
             let at = |iterations| {
                 let terms = with(problem, form, shape, budget, n, iterations);
                 match form {
-                    Form::General => super::general(problem, shape, n, terms.t, tolerance),
-                    Form::BudgetIteration => terms,
+                    BoundForm::General => super::general(problem, shape, n, terms.t, tolerance),
+                    BoundForm::BudgetIteration => terms,
                 }
             };
             let best = at(Iterations::Best);

@@ -1,8 +1,8 @@
 //! One form of the bound over sample sizes, budgets or iteration counts.
 
-use super::{Form, Iterations, Terms, applies, best, best_is_restricted, with};
-use crate::problem::{LoopShape, Problem};
-use crate::schedule::{self, GrowingBudget, Start};
+use super::{BoundForm, Iterations, Terms, applies, best, best_is_restricted, with};
+use crate::problem::{LoopClass, Problem};
+use crate::schedule::{self, FirstWidths, GrowingBudget};
 use crate::{Error, Thresholds};
 use loopfit_numerics::libm::{exp, log, round};
 use loopfit_numerics::log_number::LogNumber;
@@ -54,7 +54,7 @@ impl Named for Axis {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shapes {
     /// The same in every row, chosen for this budget.
-    Fixed(LoopShape, u64),
+    Fixed(LoopClass, u64),
     /// The widest of each budget of the axis, with this state dimension or [`Problem::default_q`].
     Widest(Option<u64>),
     /// That of a budget which grows with the sample size.
@@ -62,7 +62,7 @@ pub enum Shapes {
         /// The growth exponent `gamma_B`.
         gamma: f64,
         /// How the widths begin.
-        start: Start,
+        start: FirstWidths,
     },
 }
 
@@ -76,7 +76,7 @@ pub struct Question {
     /// How many rows, at equal ratios; at least two.
     pub points: u16,
     /// Which form of the bound.
-    pub form: Form,
+    pub form: BoundForm,
     /// The sample size where it is not the axis.
     pub n: f64,
     /// The iterations where they are not the axis.
@@ -91,7 +91,7 @@ pub struct Sweep {
     /// What grows.
     pub axis: Axis,
     /// The form of the bound.
-    pub form: Form,
+    pub form: BoundForm,
     /// Iterations that are the same in every row: those asked for, or `T_n` in the middle of the axis.
     pub fixed_t: f64,
     /// The rows.
@@ -106,7 +106,7 @@ pub struct Row {
     /// The value.
     pub x: u64,
     /// The loop.
-    pub shape: LoopShape,
+    pub shape: LoopClass,
     /// The budget.
     pub b: u64,
     /// Whether the construction of the proofs fits the shape.
@@ -267,7 +267,7 @@ mod tests {
                 axis,
                 ends: (1000, 1_000_000),
                 points: 3,
-                form: Form::General,
+                form: BoundForm::General,
                 n: 1e9,
                 iterations: Iterations::Schedule,
                 shapes,
@@ -295,12 +295,12 @@ mod tests {
             axis: Axis::N,
             ends: (100, 1000),
             points: 2,
-            form: Form::General,
+            form: BoundForm::General,
             n: 1.0,
             iterations: Iterations::Schedule,
             shapes: Shapes::Growing {
                 gamma: 0.1,
-                start: Start::BelowThresholds,
+                start: FirstWidths::BelowThresholds,
             },
         };
         let error = Sweep::new(&problem, &thresholds, &question).unwrap_err();
@@ -311,7 +311,7 @@ mod tests {
         let Shapes::Growing { gamma, .. } = question.shapes else {
             unreachable!()
         };
-        let start = Start::AtThresholds;
+        let start = FirstWidths::AtThresholds;
         let shapes = Shapes::Growing { gamma, start };
         let sweep = Sweep::new(&problem, &thresholds, &Question { shapes, ..question }).unwrap();
         assert!(sweep.rows.iter().all(|row| row.admissible));

@@ -50,7 +50,7 @@ proptest! {
     ) {
         let problem = problem(d, s, transformer);
         let shape = problem.shape(q, r).unwrap();
-        let form = if general_form { Form::General } else { Form::BudgetIteration };
+        let form = if general_form { BoundForm::General } else { BoundForm::BudgetIteration };
         let (n, b) = (ln_n.exp().round(), shape.count as f64);
         let best = best(&problem, form, shape, b, n);
         let larger = (14..60).map(|power| (1u64 << power) as f64);
@@ -71,8 +71,8 @@ proptest! {
         let shape = problem.shape(q, r).unwrap();
         let b = shape.count as f64;
         let floor = problem.rates().untied_floor(b, problem.constants());
-        let total = |ln: f64| with(&problem, Form::General, shape, b, ln.exp(), Iterations::Schedule).total;
-        if let Some(n) = crossing(&problem, Form::General, shape, b) {
+        let total = |ln: f64| with(&problem, BoundForm::General, shape, b, ln.exp(), Iterations::Schedule).total;
+        if let Some(n) = crossing(&problem, BoundForm::General, shape, b) {
             prop_assert!(total(n.ln() - 1e-3) > floor);
             for more in [1e-6, 0.1, 1.0, 10.0] {
                 prop_assert!(total(n.ln() + more) <= floor);
@@ -89,12 +89,12 @@ fn the_condition_holds_back_the_best_iterations() {
     let shape = problem.shape(6, 7).unwrap();
     let best = |form, n| best(&problem, form, shape, 128.0, n).t;
     let restricted = |form, t| best_is_restricted(&problem, form, shape, t);
-    assert_eq!(best(Form::BudgetIteration, 1e6), 5.0);
-    assert!(restricted(Form::BudgetIteration, 5.0));
-    assert!(!restricted(Form::General, 5.0));
-    let later = best(Form::BudgetIteration, 1e18);
-    assert!(later > 5.0 && !restricted(Form::BudgetIteration, later));
-    assert!(!restricted(Form::BudgetIteration, f64::INFINITY));
+    assert_eq!(best(BoundForm::BudgetIteration, 1e6), 5.0);
+    assert!(restricted(BoundForm::BudgetIteration, 5.0));
+    assert!(!restricted(BoundForm::General, 5.0));
+    let later = best(BoundForm::BudgetIteration, 1e18);
+    assert!(later > 5.0 && !restricted(BoundForm::BudgetIteration, later));
+    assert!(!restricted(BoundForm::BudgetIteration, f64::INFINITY));
 }
 
 /// By hand, at d = 2, s = 1 (a = 1) and the shape q = 6, r = 7 under B = 128: at n = 3162 T = 2 gives 1.334, T = 170 gives
@@ -104,16 +104,16 @@ fn small_samples_have_no_best_iterations() {
     let problem = problem(2, 1.0, false);
     let shape = problem.shape(6, 7).unwrap();
     let at = |n: f64, t: f64| {
-        at(&problem, Form::General, shape, 128.0, n, t)
+        at(&problem, BoundForm::General, shape, 128.0, n, t)
             .total
             .value()
     };
     assert!((at(3162.0, 2.0) - 1.334).abs() < 1e-3 && (at(3162.0, 170.0) - 1.007).abs() < 1e-3);
     for n in [100.0, 3162.0] {
-        let best = best(&problem, Form::General, shape, 128.0, n);
+        let best = best(&problem, BoundForm::General, shape, 128.0, n);
         assert!(best.t.is_infinite() && (best.total.value() - 1.0 - 1.0 / n).abs() < 1e-12);
     }
-    let best = best(&problem, Form::General, shape, 128.0, 1e6);
+    let best = best(&problem, BoundForm::General, shape, 128.0, 1e6);
     let brute = (1..5000)
         .map(f64::from)
         .min_by(|s, t| at(1e6, *s).total_cmp(&at(1e6, *t)));
@@ -127,7 +127,7 @@ fn edges_are_finite() {
         let shape = problem.shape(1, 1).unwrap();
         for n in [1.0, 1e18] {
             for t in [1.0, 1e18] {
-                for form in [Form::General, Form::BudgetIteration] {
+                for form in [BoundForm::General, BoundForm::BudgetIteration] {
                     let terms = at(&problem, form, shape, 1e18, n, t);
                     assert!(!terms.total.ln().is_nan() && terms.total.ln() < 1e3);
                 }

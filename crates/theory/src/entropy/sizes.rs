@@ -4,7 +4,7 @@ use super::{CriticalRadius, LARGEST_UNION, ParameterClass, UntiedUnion, resoluti
 use crate::bound::sensitivity_exponent;
 use crate::fano::{Fano, fano};
 use crate::floor::{Floor, explicit_floor};
-use crate::{Calibration, Error, LikelihoodKind, LikelihoodModel, LoopShape, Problem, Sensitivity};
+use crate::{Calibration, Error, LikelihoodKind, LikelihoodModel, LoopClass, Problem, Sensitivity};
 use loopfit_holder::HolderClass;
 use loopfit_model::Budget;
 use loopfit_model::budget::UntiedShape;
@@ -14,7 +14,7 @@ use loopfit_numerics::log_number::LogNumber;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question {
     /// The loop.
-    pub shape: LoopShape,
+    pub shape: LoopClass,
     /// Its iterations `T`.
     pub iterations: f64,
     /// The budget of the untied networks beside it, if any.

@@ -1,7 +1,7 @@
 //! Inputs through a network, in any arithmetic, beside the target.
 
 use super::{Construction, Network};
-use crate::arithmetic::{ArithmeticKind, BigFloat, Double, Exact, Single};
+use crate::arithmetic::{ArithmeticKind, BigFloat, Exact, F32, F64};
 use crate::precision::{Verdict, tolerance};
 use crate::transformer::exact::Outcome;
 use crate::transformer::scientific;
@@ -244,8 +244,8 @@ impl ffn::Witness {
     ) -> Result<ffn::run::Output, Error> {
         match arithmetic {
             ArithmeticKind::Exact => advance!(self, Exact, x, iterations),
-            ArithmeticKind::Double => advance!(self, Double, x, iterations),
-            ArithmeticKind::Single => advance!(self, Single, x, iterations),
+            ArithmeticKind::F64 => advance!(self, F64, x, iterations),
+            ArithmeticKind::F32 => advance!(self, F32, x, iterations),
             ArithmeticKind::Bits(bits) => advance!(self, BigFloat::new(bits), x, iterations),
         }
     }
@@ -266,8 +266,8 @@ impl transformer::Witness {
                 let value = settled.values.into_iter().next();
                 return Ok((value.unwrap_or(Rational::ZERO), Some(settled.bits)));
             }
-            ArithmeticKind::Double => advance!(self, Double, x, iterations),
-            ArithmeticKind::Single => advance!(self, Single, x, iterations),
+            ArithmeticKind::F64 => advance!(self, F64, x, iterations),
+            ArithmeticKind::F32 => advance!(self, F32, x, iterations),
             ArithmeticKind::Bits(bits) => advance!(self, BigFloat::new(bits), x, iterations),
         };
         Ok((value?, None))

@@ -68,7 +68,7 @@ fn too_few_bits_are_refused() {
     let network = construction.build().unwrap();
     let x = [vec![r("3/10")]];
     let run = |kind| construction.run(&network, &x, kind, None);
-    let Err(Error::TooFine(wrong)) = run(ArithmeticKind::Single) else {
+    let Err(Error::TooFine(wrong)) = run(ArithmeticKind::F32) else {
         panic!("24 bits are not enough");
     };
     assert!(run(ArithmeticKind::Bits(wrong.bits)).is_ok());

@@ -1,7 +1,7 @@
 //! Many networks tried: resolution by resolution, both readers, one group or all.
 
 use super::{Sample, Thresholds, Verdict};
-use crate::arithmetic::{Double, Single};
+use crate::arithmetic::{F32, F64};
 use crate::construction::exact_seconds;
 use crate::ffn::precision::{Demand, Trial};
 use crate::ffn::{self, finishing_time};
@@ -187,8 +187,8 @@ impl Question<'_> {
                     demand: Asked::Ffn(Demand::of(&witness)),
                     thresholds: trial.thresholds()?,
                     native: None,
-                    double: trial.verdict(Double)?,
-                    single: trial.verdict(Single)?,
+                    double: trial.verdict(F64)?,
+                    single: trial.verdict(F32)?,
                 })
             }
             ArchitectureKind::Transformer => {

@@ -13,7 +13,7 @@ use crate::{Global, output};
 use anyhow::Result;
 use loopfit_numerics::log_number::LogNumber;
 use loopfit_report::number;
-use loopfit_theory::bound::{Form, FormBound, Iterations, RiskBound, Terms, Vacuous};
+use loopfit_theory::bound::{BoundForm, FormBound, Iterations, RiskBound, Terms, Vacuous};
 use loopfit_theory::{Constant, Problem};
 use serde_json::{Map, Value};
 use std::str::FromStr;
@@ -106,8 +106,8 @@ fn to_json(problem: &Problem, bound: &RiskBound) -> Map<String, Value> {
     ]));
     for form in &bound.forms {
         let key = match form.form {
-            Form::General => "general",
-            Form::BudgetIteration => "budget_iteration",
+            BoundForm::General => "general",
+            BoundForm::BudgetIteration => "budget_iteration",
         };
         let mut part = terms_json(&form.taken);
         part.extend(log_json([("ratio", form.taken.total / bound.floor)]));

@@ -16,8 +16,8 @@ use loopfit_numerics::named::Named;
 use loopfit_report::number;
 use loopfit_theory::function::{common_domain, common_model};
 use loopfit_theory::{
-    Calibration, Check, Distances, Domain, Error, Estimate, FunctionError, Integration, Interval,
-    LikelihoodKind, LikelihoodModel, Method, MethodKind,
+    Calibration, Check, Cubature, CubatureKind, Distances, Domain, Error, FunctionError,
+    Integration, Interval, LikelihoodKind, LikelihoodModel, Measured,
 };
 use serde_json::{Map, Value, json};
 
@@ -53,8 +53,8 @@ pub(crate) struct Arguments {
     )]
     gamma: f64,
     /// How integrals are computed; quadrature up to three inputs and monte-carlo above by default.
-    #[arg(long, value_parser = named::<MethodKind>())]
-    method: Option<MethodKind>,
+    #[arg(long, value_parser = named::<CubatureKind>())]
+    method: Option<CubatureKind>,
     /// About how many points of the unit cube to use; 262144 by default.
     #[arg(long, value_name = "N", value_parser = count)]
     points: Option<usize>,
@@ -151,13 +151,13 @@ impl Arguments {
         let mut sheet = Sheet::new(&title, "Proposition 3.2, Sections C.1 to C.4");
         let points = number::integer(distances.integration.points() as u64);
         let (column, how) = match distances.integration.method() {
-            Method::Quadrature => (
+            Cubature::Quadrature => (
                 "+-",
                 format!(
                     "Gauss-Legendre quadrature at {points} points; +- is the difference from a coarser rule, an estimate and no bound where functions have kinks."
                 ),
             ),
-            Method::MonteCarlo { seed } => (
+            Cubature::MonteCarlo { seed } => (
                 "+- (95%)",
                 format!(
                     "Monte Carlo at {points} points of seed {seed}; +- is half a 95% confidence interval."
@@ -165,7 +165,7 @@ impl Arguments {
             ),
         };
         let mut table = columns(&["symbol"], &["value", column], &["meaning"]);
-        let plain = |e: Estimate| [digits(e.value), digits(e.error)];
+        let plain = |e: Measured| [digits(e.value), digits(e.error)];
         let rho = match distances.gamma == Gamma::HALF {
             true => "rho_1/2".to_string(),
             false => format!("rho_{}", number::shortest(self.gamma)),
@@ -234,7 +234,7 @@ impl Arguments {
         calibration: &Calibration,
         checks: &[Check],
     ) -> Map<String, Value> {
-        let plain = |e: Estimate| json!({ "value": e.value, "error": e.error });
+        let plain = |e: Measured| json!({ "value": e.value, "error": e.error });
         let integration = distances.integration;
         let rho = [
             ("value", distances.rho.value),

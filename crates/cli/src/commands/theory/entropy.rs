@@ -18,7 +18,7 @@ use loopfit_numerics::named::Named;
 use loopfit_report::{Table, number};
 use loopfit_theory::entropy::sizes::{Question, Untied};
 use loopfit_theory::entropy::{CriticalRadius, LARGEST_UNION, Laws, Sizes};
-use loopfit_theory::{Constant, LoopShape, Problem, Sensitivity, Widths};
+use loopfit_theory::{Constant, LoopClass, Problem, Sensitivity, Widths};
 use serde_json::{Map, Value, json};
 
 #[derive(clap::Args)]
@@ -109,7 +109,7 @@ impl Arguments {
         Constant::of_entropy(self.n.is_some(), self.smoothness.is_some())
     }
 
-    fn shape(&self, problem: &Problem) -> Result<LoopShape> {
+    fn shape(&self, problem: &Problem) -> Result<LoopClass> {
         let widths = Widths {
             budget: self.budget,
             q: self.state,
@@ -139,7 +139,7 @@ impl Arguments {
         Ok(())
     }
 
-    fn question(&self, shape: LoopShape) -> Question {
+    fn question(&self, shape: LoopClass) -> Question {
         Question {
             shape,
             iterations: self.iterations as f64,
@@ -176,7 +176,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
 fn to_json(
     a: &Arguments,
     problem: &Problem,
-    shape: LoopShape,
+    shape: LoopClass,
     sizes: &Sizes,
 ) -> Map<String, Value> {
     let laws = sizes.laws.iter();
@@ -234,7 +234,7 @@ fn laws_json(laws: &Laws) -> Value {
     Value::Object(object)
 }
 
-fn sheet(a: &Arguments, problem: &Problem, shape: LoopShape, sizes: &Sizes) -> Sheet {
+fn sheet(a: &Arguments, problem: &Problem, shape: LoopClass, sizes: &Sizes) -> Sheet {
     let mut sheet = Sheet::new(
         &format!(
             "Entropy of a loop class: {}, d = {}, q = {}, r = {}, T = {}, coefficients in [-{m}, {m}]",

@@ -10,9 +10,9 @@ use crate::sheet::{Sheet, values};
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_report::number;
-use loopfit_theory::bound::{self, Form, Standing};
+use loopfit_theory::bound::{self, BoundForm, Standing};
 use loopfit_theory::{
-    Check, Constant, Error, FixedBudget, GrowingBudget, Problem, Start, Thresholds,
+    Check, Constant, Error, FirstWidths, FixedBudget, GrowingBudget, Problem, Thresholds,
 };
 use serde_json::{Map, Value};
 
@@ -101,7 +101,7 @@ fn fixed(a: &Arguments, problem: &Problem, thresholds: &Thresholds) -> Result<An
     let (shape, budget) = a.shape.get(problem, thresholds)?;
     let n = a.n as f64;
     let schedule = FixedBudget::new(problem, thresholds, shape, n).map_err(as_usage)?;
-    let crossing = bound::crossing(problem, Form::General, shape, budget as f64);
+    let crossing = bound::crossing(problem, BoundForm::General, shape, budget as f64);
     let mut object = object!({
         "theorem": "4.4", "T_n": schedule.t as u64, "q": shape.q, "r": shape.r, "B_L": shape.count, "B": budget,
     });
@@ -142,11 +142,11 @@ fn growing(
 ) -> Result<Answer> {
     let (start, remedy) = if a.below_thresholds {
         (
-            Start::BelowThresholds,
+            FirstWidths::BelowThresholds,
             "; or begin larger with --set C_B=...",
         )
     } else {
-        (Start::AtThresholds, "")
+        (FirstWidths::AtThresholds, "")
     };
     let n = a.n as f64;
     let schedule = GrowingBudget::new(problem, thresholds, start, gamma, n);

@@ -40,8 +40,8 @@ pub(crate) struct Arguments {
 fn arithmetic(text: &str) -> Result<ArithmeticKind, String> {
     match text {
         "exact" => Ok(ArithmeticKind::Exact),
-        "f64" => Ok(ArithmeticKind::Double),
-        "f32" => Ok(ArithmeticKind::Single),
+        "f64" => Ok(ArithmeticKind::F64),
+        "f32" => Ok(ArithmeticKind::F32),
         bits => between(bits, 2, 1_000_000)
             .map(ArithmeticKind::Bits)
             .map_err(|_| "it must be exact, f64, f32 or a number of bits from 2 to 1000000".into()),

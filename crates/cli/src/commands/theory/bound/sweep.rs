@@ -17,8 +17,8 @@ use anyhow::Result;
 use loopfit_numerics::named::Named;
 use loopfit_report::number;
 use loopfit_theory::bound::sweep::{Question, Row};
-use loopfit_theory::bound::{Axis, Form, Shapes, Sweep};
-use loopfit_theory::{Constant, Error, Problem, Start, Thresholds};
+use loopfit_theory::bound::{Axis, BoundForm, Shapes, Sweep};
+use loopfit_theory::{Constant, Error, FirstWidths, Problem, Thresholds};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -37,8 +37,8 @@ pub(super) struct SweepArguments {
     #[arg(long, value_name = "K", default_value_t = 21, requires = "over", value_parser = points)]
     points: u16,
     /// Which form of the bound.
-    #[arg(long, default_value = "general", requires = "over", value_parser = named::<Form>())]
-    form: Form,
+    #[arg(long, default_value = "general", requires = "over", value_parser = named::<BoundForm>())]
+    form: BoundForm,
     /// With --over n: the budget grows like n^g, and widths and iterations are those of Theorem 4.5.
     #[arg(long, value_name = "g", allow_negative_numbers = true, requires = "over", conflicts_with_all = ["budget", "state", "width"])]
     gamma: Option<f64>,
@@ -117,8 +117,8 @@ impl Arguments {
             (_, Some(gamma)) => Shapes::Growing {
                 gamma,
                 start: match self.sweep.below_thresholds {
-                    true => Start::BelowThresholds,
-                    false => Start::AtThresholds,
+                    true => FirstWidths::BelowThresholds,
+                    false => FirstWidths::AtThresholds,
                 },
             },
             (_, None) => {
@@ -274,10 +274,10 @@ fn remarks(sweep: &Sweep) -> Vec<String> {
     let mut say = |sentence: &str| remarks.push(sentence.to_string());
     if best(&|row| row.best.t.is_infinite()) {
         say(match sweep.form {
-            Form::General => {
+            BoundForm::General => {
                 "Where there is no best T, the bound falls towards the number beside it as T grows, since the estimation term is cut off at one, and says nothing yet."
             }
-            Form::BudgetIteration => {
+            BoundForm::BudgetIteration => {
                 "Where there is no best T, none that could be satisfies the initialisation condition, which (15) asks for."
             }
         });
