@@ -78,6 +78,11 @@ mod tests {
     }
 
     #[test]
+    fn the_guides_of_this_repository_have_short_lines() {
+        check().unwrap();
+    }
+
+    #[test]
     fn tables_and_code_may_be_long() {
         let long = "word ".repeat(30);
         for text in [
