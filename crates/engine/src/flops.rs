@@ -2,7 +2,7 @@
 
 use crate::spec::{FitSpec, Optimiser};
 use loopfit_likelihood::Likelihood;
-use loopfit_model::network::tokens;
+use loopfit_model::architecture::tokens;
 use loopfit_model::{Architecture, Network};
 
 /// Floating-point operations of one gradient of `batch` samples: every multiply-add of the

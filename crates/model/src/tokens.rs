@@ -1,7 +1,9 @@
 //! Which architecture and which tokens, before the number of inputs is known.
 
-use crate::network::ArchitectureKind;
-use crate::network::{Architecture, ShapeError, check_partition, default_partition, groups};
+use crate::architecture::{
+    Architecture, ArchitectureKind, check_partition, default_partition, groups,
+};
+use crate::network::ShapeError;
 use loopfit_numerics::named::Named;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -4,7 +4,7 @@
 //! hold for one shared block and for separate blocks alike.
 
 use loopfit_model::Architecture;
-use loopfit_model::network::tokens;
+use loopfit_model::architecture::tokens;
 use loopfit_numerics::log_number::LogNumber;
 
 /// A named constant of a sensitivity recurrence.

@@ -3,7 +3,7 @@
 use crate::Error;
 use loopfit_holder::{Smoothness, TaylorWords};
 use loopfit_model::Architecture;
-use loopfit_model::network::tokens;
+use loopfit_model::architecture::tokens;
 use loopfit_numerics::libm::sqrt;
 
 /// The smallest admissible shape and parameter bound of an architecture.

@@ -50,7 +50,7 @@ use crate::resolution::Resolution;
 use crate::routines::Reader;
 use crate::target::Target;
 use front::FrontUnits;
-use loopfit_model::network::{default_partition, tokens};
+use loopfit_model::architecture::{default_partition, tokens};
 use loopfit_model::tokens::Tokens;
 
 /// What may be chosen besides target and resolution.

@@ -7,7 +7,7 @@ use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_model::Budget;
-use loopfit_model::network::CONSTANT_TOKENS;
+use loopfit_model::architecture::CONSTANT_TOKENS;
 use loopfit_numerics::named::Named;
 use loopfit_report::{Align, Table};
 

@@ -2,7 +2,7 @@
 
 use crate::order::Order;
 use loopfit_model::Network;
-use loopfit_model::network::tokens;
+use loopfit_model::architecture::tokens;
 use std::ops::Range;
 
 /// The packed order of a Transformer's coefficients: for each data token its rows (inputs and

@@ -1,4 +1,6 @@
 use super::*;
+use crate::architecture::{ArchitectureKind, default_partition};
+use loopfit_numerics::named::Named;
 use proptest::prelude::*;
 
 /// The 21 entries (q, r, T, P) of the table of frozen simulation configurations
