@@ -14,6 +14,7 @@ mod deny;
 mod memory;
 mod packages;
 mod peers;
+mod prose;
 mod python;
 mod quality;
 mod test;

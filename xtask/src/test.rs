@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{command, deny, packages, succeed};
+use crate::{command, deny, packages, prose, succeed};
 
 const FORMAT: &str = "fmt --all --check";
 const LINTS: &str = "clippy --workspace --all-targets --all-features -- -D warnings";
@@ -16,7 +16,7 @@ const DOC_TESTS: &str = "test --doc --workspace --all-features";
 const DENY: &str = "deny check bans licenses sources";
 const DOCS: &str = "doc --workspace --no-deps --all-features";
 
-/// Format, dependencies, packages, lints, tests, documentation.
+/// Format, dependencies, packages, prose, lints, tests, documentation.
 pub(crate) fn run() -> Result<()> {
     cargo("format", FORMAT)?;
     step("dependencies", "deny.toml", deny::check)?;
@@ -24,6 +24,7 @@ pub(crate) fn run() -> Result<()> {
         cargo("dependencies", DENY)?;
     }
     step("packages", "what they include", packages::check)?;
+    step("prose", "lines of Markdown", prose::check)?;
     cargo("lints", LINTS)?;
     if installed("nextest") {
         cargo("tests", NEXTEST)?;

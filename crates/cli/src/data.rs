@@ -1,6 +1,7 @@
 //! DATA on the command line: a file, standard input, a simulation or a set of the catalogue.
 
 use crate::exit::usage;
+use crate::named::{named, named_among};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use loopfit::{Decimal, Delimiter, Fit, Limits, Noise, ReadOptions, Simulation, Table, TaskKind};
@@ -99,11 +100,11 @@ pub(crate) struct ReadArguments {
     #[arg(long, value_name = "yes|no")]
     header: Option<YesNo>,
     /// What separates cells; guessed by default.
-    #[arg(long, value_name = "NAME")]
-    delimiter: Option<DelimiterName>,
+    #[arg(long, value_name = "NAME", value_parser = named::<Delimiter>())]
+    delimiter: Option<Delimiter>,
     /// How numbers are written, 0.5 or 0,5; guessed by default.
-    #[arg(long, value_name = "point|comma")]
-    decimal: Option<DecimalName>,
+    #[arg(long, value_name = "point|comma", value_parser = named::<Decimal>())]
+    decimal: Option<Decimal>,
     /// Longest row that is read, in bytes; 16M by default.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     max_line: Option<u64>,
@@ -121,21 +122,6 @@ pub(crate) struct ReadArguments {
 enum YesNo {
     Yes,
     No,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum DelimiterName {
-    Comma,
-    Semicolon,
-    Tab,
-    Bar,
-    Whitespace,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum DecimalName {
-    Point,
-    Comma,
 }
 
 impl ReadArguments {
@@ -174,17 +160,8 @@ impl ReadArguments {
         let usual = Limits::default();
         ReadOptions {
             header: self.header.map(|h| h == YesNo::Yes),
-            delimiter: self.delimiter.map(|d| match d {
-                DelimiterName::Comma => Delimiter::Comma,
-                DelimiterName::Semicolon => Delimiter::Semicolon,
-                DelimiterName::Tab => Delimiter::Tab,
-                DelimiterName::Bar => Delimiter::Bar,
-                DelimiterName::Whitespace => Delimiter::Whitespace,
-            }),
-            decimal: self.decimal.map(|d| match d {
-                DecimalName::Point => Decimal::Point,
-                DecimalName::Comma => Decimal::Comma,
-            }),
+            delimiter: self.delimiter,
+            decimal: self.decimal,
             verbatim: Vec::new(),
             limits: Limits {
                 line: self.max_line.unwrap_or(usual.line),
@@ -237,11 +214,11 @@ pub(crate) struct LearnArguments {
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     target: Option<String>,
     /// What to learn; inferred from the target by default.
-    #[arg(long)]
-    task: Option<TaskName>,
+    #[arg(long, value_parser = named_among(&TASKS))]
+    task: Option<TaskKind>,
     /// Law of the target of a regression, poisson for counts; gaussian by default.
     #[arg(long)]
-    likelihood: Option<LikelihoodName>,
+    likelihood: Option<TargetLaw>,
     /// A column with the exposure of each count, such as time or people, which its mean is proportional to.
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     exposure: Option<String>,
@@ -272,33 +249,23 @@ pub(crate) struct LearnArguments {
     read: ReadArguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum TaskName {
-    Regression,
-    Binary,
-    Multiclass,
-    Density,
-}
+/// The tasks that are asked for by name; counts are asked for by their likelihood.
+const TASKS: [TaskKind; 4] = [
+    TaskKind::Regression,
+    TaskKind::Binary,
+    TaskKind::Multiclass,
+    TaskKind::Density,
+];
 
-impl TaskName {
-    fn kind(self) -> TaskKind {
-        match self {
-            Self::Regression => TaskKind::Regression,
-            Self::Binary => TaskKind::Binary,
-            Self::Multiclass => TaskKind::Multiclass,
-            Self::Density => TaskKind::Density,
-        }
-    }
-}
-
+/// The law of a target: its noise, or that it is a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LikelihoodName {
+enum TargetLaw {
     Gaussian,
     Laplace,
     Poisson,
 }
 
-impl LikelihoodName {
+impl TargetLaw {
     fn apply(self, fit: Fit<'_>) -> Fit<'_> {
         match self {
             Self::Gaussian => fit.noise(Noise::Gaussian),
@@ -436,19 +403,19 @@ impl LearnArguments {
 
     /// Whether the target is a count.
     fn counts(&self) -> bool {
-        self.likelihood == Some(LikelihoodName::Poisson)
+        self.likelihood == Some(TargetLaw::Poisson)
     }
 
     fn table(&self, path: &Path) -> Result<Read> {
-        if self.counts() && self.task.is_some_and(|task| task != TaskName::Regression) {
+        if self.counts() && self.task.is_some_and(|task| task != TaskKind::Regression) {
             return Err(usage(
                 "--likelihood poisson is for counts: leave --task out".to_string(),
             ));
         }
-        if self.target.is_none() && !matches!(self.task, Some(TaskName::Density)) {
+        if self.target.is_none() && !matches!(self.task, Some(TaskKind::Density)) {
             return Err(usage("no target column is named: use --target, or --task density for the density of all columns".to_string()));
         }
-        if self.target.is_some() && matches!(self.task, Some(TaskName::Density)) {
+        if self.target.is_some() && matches!(self.task, Some(TaskKind::Density)) {
             return Err(usage(
                 "a density has no target: leave out --target or --task density".to_string(),
             ));
@@ -464,7 +431,7 @@ impl LearnArguments {
                 "--target",
                 self.target.as_deref().is_some_and(|t| t != set.target),
             ),
-            ("--task", self.task.is_some_and(|t| t.kind() != set.task)),
+            ("--task", self.task.is_some_and(|t| t != set.task)),
             ("--block", self.block.is_some_and(|b| Some(b) != set.block)),
             ("--likelihood poisson", self.counts()),
         ];
@@ -486,7 +453,7 @@ impl LearnArguments {
             Read::File(table) => {
                 let mut fit = Fit::new(table);
                 fit = given(fit, self.target.clone(), Fit::target);
-                fit = given(fit, self.task.map(TaskName::kind), Fit::task);
+                fit = given(fit, self.task, Fit::task);
                 (given(fit, self.block, Fit::block), Some(table))
             }
             Read::Set(set, loaded) => {

@@ -5,6 +5,7 @@ use crate::data::{given, updates};
 use anyhow::Result;
 use clap::Args;
 use loopfit::{Effort, Fit, Protocol};
+use loopfit_numerics::named::Named;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use std::time::Duration;
 pub(crate) struct SearchArguments {
     /// How long to look: quick, standard, strong, or a number of updates of a stochastic search.
     #[arg(long, value_name = "EFFORT", default_value = "standard")]
-    effort: EffortName,
+    effort: EffortArgument,
     /// Updates of each method, over all its starts; the same as --effort N.
     #[arg(long, value_name = "N", conflicts_with = "effort", value_parser = updates)]
     updates: Option<usize>,
@@ -53,22 +54,19 @@ impl SearchArguments {
 
 /// How long to look, by name or by number.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EffortName(Effort);
+pub(crate) struct EffortArgument(Effort);
 
-impl FromStr for EffortName {
+impl FromStr for EffortArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Ok(Self(match text {
-            "quick" => Effort::Quick,
-            "standard" => Effort::Standard,
-            "strong" => Effort::Strong,
-            _ => updates(text.strip_suffix("-updates").unwrap_or(text))
-                .map(Effort::Updates)
-                .map_err(|why| {
-                    format!("use quick, standard, strong or a number of updates: {why}")
-                })?,
-        }))
+        if let Some(effort) = Effort::named(text) {
+            return Ok(Self(effort));
+        }
+        let updates = updates(text.strip_suffix("-updates").unwrap_or(text));
+        updates
+            .map(|updates| Self(Effort::Updates(updates)))
+            .map_err(|why| format!("use quick, standard, strong or a number of updates: {why}"))
     }
 }
 

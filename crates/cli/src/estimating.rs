@@ -1,43 +1,30 @@
 //! What an estimate takes into account, on the command line.
 
 use crate::data::given;
-use clap::{Args, ValueEnum};
+use crate::named::{OneOrAll, named, named_or_all};
+use clap::Args;
 use loopfit::{Activation, Fit};
+use loopfit_model::FormKind;
 
 /// Activations, form and rows of an estimate.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EstimateArguments {
     /// Hidden units: relu, tanh, silu, sine, several separated by commas, or any, which lets all compete.
-    #[arg(long, value_name = "UNITS", value_delimiter = ',')]
-    activation: Vec<UnitsName>,
+    #[arg(long, value_name = "UNITS", value_delimiter = ',', value_parser = named_or_all::<Activation>("any"))]
+    activation: Vec<OneOrAll<Activation>>,
     /// Iteration counts T that loops may have, separated by commas; 2,4,8 by default.
     #[arg(long, value_name = "T", value_delimiter = ',', value_parser = iterations)]
     iterations: Vec<usize>,
     /// Which numbers are counted: canonical leaves out those that a change of basis makes redundant, paper counts all of the
     /// paper's.
-    #[arg(long, value_name = "FORM")]
-    form: Option<FormName>,
+    #[arg(long, value_name = "FORM", value_parser = named::<FormKind>())]
+    form: Option<FormKind>,
     /// Share of the groups that are held out for the test score; 0 gives everything to training.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     test_fraction: Option<f64>,
     /// Deliver the fit to the rows of the selection, not a last fit to all rows.
     #[arg(long)]
     no_refit: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum UnitsName {
-    Relu,
-    Tanh,
-    Silu,
-    Sine,
-    Any,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FormName {
-    Canonical,
-    Paper,
 }
 
 /// Parses an iteration count.
@@ -57,30 +44,20 @@ fn share(text: &str) -> Result<f64, String> {
 impl EstimateArguments {
     /// A fit with these options.
     pub(crate) fn apply<'a>(&self, mut fit: Fit<'a>) -> Fit<'a> {
-        let any = self.activation.contains(&UnitsName::Any);
-        let units = self.activation.iter().filter_map(|name| name.activation());
-        let units: Vec<Activation> = match any {
-            true => Activation::ALL.to_vec(),
-            false => units.collect(),
+        let lists = self.activation.iter();
+        let all = lists
+            .clone()
+            .find(|list| list.0.len() == Activation::ALL.len());
+        let units = match all {
+            Some(all) => all.0.clone(),
+            None => lists.flat_map(|list| list.0.clone()).collect(),
         };
         fit = given(fit, some(units), Fit::activations);
         fit = given(fit, some(self.iterations.clone()), Fit::iterations);
-        let paper = self.form.map(|form| form == FormName::Paper);
+        let paper = self.form.map(|form| form == FormKind::Paper);
         fit = given(fit, paper, Fit::paper_form);
         fit = given(fit, self.test_fraction, Fit::test_fraction);
         given(fit, self.no_refit.then_some(false), Fit::refit)
-    }
-}
-
-impl UnitsName {
-    fn activation(self) -> Option<Activation> {
-        match self {
-            Self::Relu => Some(Activation::Relu),
-            Self::Tanh => Some(Activation::Tanh),
-            Self::Silu => Some(Activation::Silu),
-            Self::Sine => Some(Activation::Sine),
-            Self::Any => None,
-        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! Fewer or more iterations than a model was fitted with, on the command line.
 
-use crate::commands::witness::is_constructed;
 use crate::data::between;
 use crate::{Global, output};
 use anyhow::{Result, anyhow};
@@ -51,7 +50,7 @@ impl IterationsArgument {
             return error.into();
         };
         match self.iterations {
-            _ if is_constructed(model) => anyhow!(
+            _ if model.construction().is_some() => anyhow!(
                 "the state of row {row} overflows: 32 bits do not hold this constructed network near the faces of its cells; leave such rows out, or run them exactly with `loopfit witness run`"
             ),
             Some(t) => anyhow!(

@@ -14,9 +14,11 @@ mod interrupt;
 mod iterations;
 mod json;
 mod methods;
+mod named;
 mod output;
 mod progress;
 mod rows;
+mod sheet;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use exit::Exit;

@@ -357,6 +357,22 @@ impl Preprocessing {
 }
 
 impl Input {
+    /// Where the input is uniform if nothing else is known of it: the lower end and the width of an interval. Of a coordinate of a
+    /// density it is the one that becomes `[0, 1]`; of an input that was standardised, the one on which a uniform law has the mean and the
+    /// standard deviation of the training rows; otherwise `[0, 1]`.
+    ///
+    /// # Formula
+    /// `mean ± sqrt(3) sd`: the variance of a uniform law is a twelfth of its squared width.
+    pub fn interval(&self) -> (f64, f64) {
+        match self {
+            Self::Unit { low, width, .. } => (*low, *width),
+            Self::Numeric { mean, sd, .. } if (*mean, *sd) != (0.0, 1.0) => {
+                (mean - sd * libm::sqrt(3.0), sd * libm::sqrt(12.0))
+            }
+            Self::Numeric { .. } | Self::Categorical { .. } | Self::Binary { .. } => (0.0, 1.0),
+        }
+    }
+
     /// The column.
     pub fn name(&self) -> &str {
         match self {

@@ -1,5 +1,6 @@
 //! What kind of question a table asks.
 
+use loopfit_numerics::named::Named;
 use serde::{Deserialize, Serialize};
 
 use crate::levels::Levels;
@@ -41,6 +42,26 @@ pub enum TaskKind {
     Multiclass,
     /// See [`Task::Density`].
     Density,
+}
+
+impl Named for TaskKind {
+    const ALL: &'static [Self] = &[
+        Self::Regression,
+        Self::Count,
+        Self::Binary,
+        Self::Multiclass,
+        Self::Density,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Regression => "regression",
+            Self::Count => "count",
+            Self::Binary => "binary",
+            Self::Multiclass => "multiclass",
+            Self::Density => "density",
+        }
+    }
 }
 
 /// A task and the sentence that says why.

@@ -19,7 +19,7 @@ impl FittedModel {
         let mut model = self.clone();
         let cap = &mut model.provenance.budget;
         *cap = (*cap).max(parameters.network().count());
-        let largest = &mut model.bounds.coefficient;
+        let largest = &mut model.bounds.parameter;
         *largest = parameters
             .values()
             .iter()

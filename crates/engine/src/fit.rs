@@ -144,7 +144,7 @@ impl<'a> Fit<'a> {
                 self.program.level(),
                 *settings,
                 &self.program.outgoing(),
-                spec.bounds.coefficient,
+                spec.bounds.parameter,
             )),
             Optimiser::Scoring(settings) => Steps::Scoring(Box::new(ScoringState::new(
                 *settings,

@@ -2,7 +2,7 @@
 
 use crate::spec::{FitSpec, Optimiser};
 use loopfit_likelihood::Likelihood;
-use loopfit_model::network::CONSTANT_TOKENS;
+use loopfit_model::architecture::tokens;
 use loopfit_model::{Architecture, Network};
 
 /// Floating-point operations of one gradient of `batch` samples: every multiply-add of the
@@ -18,7 +18,7 @@ pub fn flops_per_gradient(network: &Network, batch: usize) -> f64 {
     let (n, block) = match network.architecture() {
         Architecture::Ffn => (1.0, 6.0 * q * r),
         Architecture::Transformer { partition } => {
-            let n = (partition.len() + CONSTANT_TOKENS) as f64;
+            let n = tokens(partition) as f64;
             (n, n * (12.0 * q * q + 6.0 * q * r) + 6.0 * n * n * q)
         }
     };

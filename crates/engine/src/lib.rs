@@ -21,6 +21,7 @@ mod adam;
 mod apply;
 mod backend;
 mod batches;
+mod constructed;
 mod convert;
 mod density;
 mod feedforward;

@@ -64,7 +64,7 @@ impl ScoringState {
             direction: vec![0.0; p],
             step: 0,
             signs,
-            coefficient_bound: f64::from(spec.bounds.coefficient),
+            coefficient_bound: f64::from(spec.bounds.parameter),
             units: units(program, settings.outgoing_rate),
             scaled: Vec::new(),
         }

@@ -276,7 +276,7 @@ impl FitSpec {
                 found: self.network.outputs(),
             });
         }
-        Bounds::new(self.bounds.coefficient, self.bounds.output)?;
+        Bounds::new(self.bounds.parameter, self.bounds.output)?;
         self.check_samples("training", &self.train)?;
         self.check_samples("validation", &self.valid)?;
         match &self.start {

@@ -105,7 +105,7 @@ impl<'a> Climb<'a> {
         penalty.add_matrix(&mut damped);
         let kept = self.prior.kept();
         let p = kept.len();
-        let bound = largest_coefficient();
+        let bound = largest_parameter();
         // Coefficients at their bound that would leave it stay.
         let held = |i: &usize| {
             let theta = self.theta[kept[*i]];
@@ -257,8 +257,8 @@ impl<'a> Climb<'a> {
 }
 
 /// The bound of a model's coefficients.
-pub(crate) fn largest_coefficient() -> f64 {
-    f64::from(Bounds::default().coefficient)
+pub(crate) fn largest_parameter() -> f64 {
+    f64::from(Bounds::default().parameter)
 }
 
 /// A random start: incoming weights of the given size, small outgoing ones.

@@ -2,7 +2,7 @@
 //! to all rows.
 
 use crate::choice::Choice;
-use crate::climb::{Climb, largest_coefficient, start};
+use crate::climb::{Climb, largest_parameter, start};
 use crate::curvature::Objective;
 use crate::prior::Prior;
 use crate::rounds::FACTOR_STEPS;
@@ -272,7 +272,7 @@ pub fn finish(
         }
     }
     let (_, inputs, fit) = best.found?;
-    let bound = largest_coefficient();
+    let bound = largest_parameter();
     let kept = fit.prior.kept().iter().map(|i| fit.theta[*i]);
     let rounded = kept.map(|v| v.clamp(-bound, bound) as f32).collect();
     let network = network.clone().reading(samples.d(), inputs).ok()?;

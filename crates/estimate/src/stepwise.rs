@@ -6,7 +6,7 @@
 // Plain indices: several arrays are walked together, and the loops must stay simple enough for vectors.
 #![allow(clippy::needless_range_loop)]
 
-use crate::climb::largest_coefficient;
+use crate::climb::largest_parameter;
 use crate::octet::{OCTET, Octet};
 use crate::rows::Rows;
 use crate::tape::{Tape, Trace};
@@ -169,7 +169,7 @@ impl<'a> Stepwise<'a> {
     }
 
     fn take(&mut self, term: Term, outgoing: &[f64], theta: &mut [f64]) {
-        let (input, bound) = (term.input, largest_coefficient());
+        let (input, bound) = (term.input, largest_parameter());
         let (new, times) = match term.unit {
             Some((weight, bias)) => {
                 let new = self.units.len();

@@ -2,7 +2,7 @@
 
 use crate::bump::MAX_SMOOTHNESS;
 use crate::code::MAX_LENGTH;
-use loopfit_numerics::text::plain;
+use loopfit_numerics::text::{integer, plain};
 
 /// Why a Hölder class or something built from it cannot exist.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -16,6 +16,19 @@ pub enum Error {
     /// The bound is not a positive number.
     #[error("the bound H is {}: it must be a positive number", plain(*.0))]
     Bound(f64),
+    /// More derivatives than anyone waits for.
+    #[error(
+        "derivatives up to order {k} with d = {d} at {} points would take minutes or more: take a smaller s, fewer inputs or fewer points",
+        integer(*points as u64)
+    )]
+    Work {
+        /// The highest order.
+        k: usize,
+        /// The number of inputs.
+        d: usize,
+        /// The points.
+        points: usize,
+    },
     /// Derivatives of the bump are too large to build with.
     #[error(
         "the smoothness s is {}: packings are built for s <= {MAX_SMOOTHNESS}; take a smaller one",

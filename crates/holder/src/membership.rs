@@ -1,6 +1,6 @@
 //! Membership in a Hölder class, by sampling.
 
-use crate::{Differentiable, HolderClass};
+use crate::{Differentiable, Error, HolderClass};
 use loopfit_numerics::libm::pow;
 use loopfit_numerics::stream::Stream;
 
@@ -28,6 +28,11 @@ const ROUNDING: f64 = 64.0 * f64::EPSILON;
 const REFINEMENTS: usize = 100;
 /// Excess over a bound, relative to it, that counts as rounding.
 const TOLERANCE: f64 = 1e-9;
+
+/// The most work that is begun, in the steps of [`Differentiable::work`]: about a minute.
+const MOST_WORK: f64 = 1e9;
+/// Beyond this order even one pair is more work.
+const MOST_ORDERS: usize = 1000;
 
 /// The largest derivative of one order that was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,6 +133,26 @@ impl HolderClass {
             bound: self.bound(),
             quotient: self.steepest(f, &indices[k].0, error, pairs),
             orders,
+        }
+    }
+
+    /// An error where [`HolderClass::check`] would take minutes or more.
+    pub fn check_work(self, f: &impl Differentiable, sampling: &Sampling) -> Result<(), Error> {
+        let k = self.smoothness().k();
+        let work: f64 = match k {
+            0..=MOST_ORDERS => {
+                let taken = self.derivatives(sampling).into_iter().enumerate();
+                taken.map(|(order, taken)| taken * f.work(order)).sum()
+            }
+            _ => f64::INFINITY,
+        };
+        match work > MOST_WORK {
+            true => Err(Error::Work {
+                k,
+                d: self.smoothness().d(),
+                points: sampling.points,
+            }),
+            false => Ok(()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! How long to look.
 
+use loopfit_numerics::named::Named;
 use loopfit_search::{estimate, fit};
 
 /// How long to look.
@@ -15,6 +16,20 @@ pub enum Effort {
     Strong,
     /// A stochastic search with this many updates of each method.
     Updates(usize),
+}
+
+/// Those with a name; a number of updates is written as such.
+impl Named for Effort {
+    const ALL: &'static [Self] = &[Self::Quick, Self::Standard, Self::Strong];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Standard => "standard",
+            Self::Strong => "strong",
+            Self::Updates(_) => "updates",
+        }
+    }
 }
 
 impl Effort {

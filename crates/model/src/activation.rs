@@ -1,6 +1,7 @@
 //! What a hidden unit does with its preactivation.
 
 use loopfit_numerics::libm;
+use loopfit_numerics::named::Named;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -20,6 +21,14 @@ pub enum Activation {
     Silu,
     /// `sin u`.
     Sine,
+}
+
+impl Named for Activation {
+    const ALL: &'static [Self] = &Self::ALL;
+
+    fn name(self) -> &'static str {
+        self.key()
+    }
 }
 
 /// A name that no activation has.

@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 /// The fixed bounds of a fitted function.
 ///
 /// # Reference
-/// Section 3.2: every coefficient lies in `[-M_par, M_par]` and the output passes
+/// Section 3.2: every parameter lies in `[-M_par, M_par]` and the output passes
 /// through `Pi_H`; Section F.4.3 takes `M_par = 128` and `H = 8` on the
 /// standardised scale, which is the [`Default`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct Bounds {
-    /// `M_par`, the largest absolute value of a coefficient.
-    pub coefficient: f32,
+    /// `M_par`, the largest absolute value of a parameter.
+    #[serde(rename = "coefficient")]
+    pub parameter: f32,
     /// `H`, the largest absolute value of an output, on the model's own scale.
     pub output: f32,
 }
@@ -20,16 +21,17 @@ pub struct Bounds {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unchecked {
-    coefficient: f32,
+    #[serde(rename = "coefficient")]
+    parameter: f32,
     output: f32,
 }
 
 /// What is wrong with a pair of bounds.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum BoundsError {
-    /// The bound on coefficients is zero, negative, infinite or NaN.
+    /// The bound on parameters is zero, negative, infinite or NaN.
     #[error("the bound {0} on coefficients must be positive and finite")]
-    Coefficient(f32),
+    Parameter(f32),
     /// The bound on outputs is zero, negative, infinite or NaN.
     #[error("the bound {0} on outputs must be positive and finite")]
     Output(f32),
@@ -37,18 +39,15 @@ pub enum BoundsError {
 
 impl Bounds {
     /// Bounds, checked to be positive and finite.
-    pub fn new(coefficient: f32, output: f32) -> Result<Self, BoundsError> {
+    pub fn new(parameter: f32, output: f32) -> Result<Self, BoundsError> {
         let good = |bound: f32| bound > 0.0 && bound.is_finite();
-        if !good(coefficient) {
-            return Err(BoundsError::Coefficient(coefficient));
+        if !good(parameter) {
+            return Err(BoundsError::Parameter(parameter));
         }
         if !good(output) {
             return Err(BoundsError::Output(output));
         }
-        Ok(Self {
-            coefficient,
-            output,
-        })
+        Ok(Self { parameter, output })
     }
 
     /// The output clipping; NaN stays NaN.
@@ -68,8 +67,8 @@ impl Bounds {
     /// # Reference
     /// Section 3.2, and the clamp after each update in Section F.4.3.
     #[inline]
-    pub fn clamp(self, coefficient: f32) -> f32 {
-        confine(coefficient, self.coefficient)
+    pub fn clamp(self, parameter: f32) -> f32 {
+        confine(parameter, self.parameter)
     }
 }
 
@@ -88,7 +87,7 @@ fn confine(v: f32, bound: f32) -> f32 {
 impl Default for Bounds {
     fn default() -> Self {
         Self {
-            coefficient: 128.0,
+            parameter: 128.0,
             output: 8.0,
         }
     }
@@ -98,7 +97,7 @@ impl TryFrom<Unchecked> for Bounds {
     type Error = BoundsError;
 
     fn try_from(u: Unchecked) -> Result<Self, BoundsError> {
-        Self::new(u.coefficient, u.output)
+        Self::new(u.parameter, u.output)
     }
 }
 
@@ -111,7 +110,7 @@ mod tests {
         for bad in [0.0, -1.0, f32::INFINITY, f32::NAN] {
             assert!(matches!(
                 Bounds::new(bad, 8.0),
-                Err(BoundsError::Coefficient(_))
+                Err(BoundsError::Parameter(_))
             ));
             assert!(matches!(
                 Bounds::new(128.0, bad),

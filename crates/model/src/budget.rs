@@ -1,6 +1,7 @@
 //! The shapes that fit under a cap.
 
-use crate::network::{Architecture, LARGEST, Network, ShapeError};
+use crate::architecture::Architecture;
+use crate::network::{LARGEST, Network, ShapeError};
 use crate::tying::Tying;
 use serde::Serialize;
 

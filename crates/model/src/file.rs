@@ -243,7 +243,7 @@ fn read_tensors(
 
 /// Checks that finite coefficients lie in the parameter box.
 fn check_box(name: &str, values: &[f32], bounds: Bounds) -> Result<(), FormatError> {
-    let bound = bounds.coefficient;
+    let bound = bounds.parameter;
     let outside = |v: &f32| v.is_finite() && v.abs() > bound;
     match values.iter().position(outside) {
         None => Ok(()),

@@ -25,6 +25,7 @@ use crate::layout::View;
 use crate::network::{Network, ShapeError};
 use crate::parameters::Parameters;
 use crate::tying::Tying;
+use loopfit_numerics::named::Named;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -47,6 +48,26 @@ pub enum Form {
     },
     /// No block: the output function on `q` combinations of the inputs, `q = d` for all of them.
     Affine,
+}
+
+/// A form that people can ask for, whatever network it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormKind {
+    /// One without redundant parameters: [`Form::Canonical`], [`Form::Carried`] or [`Form::Affine`].
+    Canonical,
+    /// [`Form::Paper`].
+    Paper,
+}
+
+impl Named for FormKind {
+    const ALL: &'static [Self] = &[Self::Canonical, Self::Paper];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Canonical => "canonical",
+            Self::Paper => "paper",
+        }
+    }
 }
 
 /// What stands at a place of the paper's layout.

@@ -18,10 +18,11 @@
 //! # Reference
 //! Section F.4.4 (continuation paths).
 
+use crate::architecture::Architecture;
 use crate::form::Form;
 use crate::init;
 use crate::layout::Role;
-use crate::network::{Architecture, Network, ShapeError};
+use crate::network::{Network, ShapeError};
 use crate::parameters::{Parameters, ParametersError};
 use crate::tying::{Method, Tying};
 use loopfit_numerics::stream::Stream;

@@ -46,7 +46,7 @@ pub fn fresh(network: &Network, outgoing_multiplier: f64, stream: Stream) -> Par
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::Architecture;
+    use crate::architecture::Architecture;
     use crate::tying::Tying;
 
     #[test]

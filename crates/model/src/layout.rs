@@ -1,7 +1,8 @@
 //! Where each tensor lies in the one flat vector of coefficients.
 
+use crate::architecture::{Architecture, tokens};
 use crate::form::Reduced;
-use crate::network::{Architecture, Network};
+use crate::network::Network;
 use std::ops::Range;
 
 /// The tensor that holds the numbers of a network of which some are zeros.
@@ -124,9 +125,7 @@ pub(crate) fn views(network: &Network) -> impl Iterator<Item = View> + '_ {
     let (q, outputs) = (network.q(), network.outputs());
     let state = match network.architecture() {
         Architecture::Ffn => q,
-        Architecture::Transformer { partition } => {
-            (partition.len() + crate::network::CONSTANT_TOKENS) * q
-        }
+        Architecture::Transformer { partition } => tokens(partition) * q,
     };
     let sparse = !network.zeros().is_empty();
     let reduced = Reduced::of(network);

@@ -5,7 +5,8 @@
 //! follows from it, in this order:
 //!
 //! - [`tying`]: Single, Loop or Untied, and which block an iteration applies;
-//! - [`network`]: residual FFN or post-LN Transformer, its dimensions and its count;
+//! - [`architecture`]: residual FFN or post-LN Transformer;
+//! - [`network`]: an architecture with its dimensions, and its count;
 //! - [`activation`] and [`form`]: what hidden units do, and which coefficients are fixed;
 //! - [`tokens`]: which token reads which inputs, before their number is known;
 //! - [`budget`]: the shapes that fit under a cap on the count;
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod activation;
+pub mod architecture;
 pub mod bounds;
 pub mod budget;
 pub mod file;
@@ -34,12 +36,13 @@ pub mod tokens;
 pub mod tying;
 
 pub use activation::Activation;
+pub use architecture::{Architecture, ArchitectureKind};
 pub use bounds::Bounds;
 pub use budget::Budget;
 pub use file::ModelFile;
-pub use form::{CanonicalError, Form, Reduced, Slot};
+pub use form::{CanonicalError, Form, FormKind, Reduced, Slot};
 pub use layout::{Layout, Role, View};
-pub use network::{Architecture, Network, ShapeError};
+pub use network::{Network, ShapeError};
 pub use parameters::Parameters;
 pub use tokens::{ArchitectureChoice, Tokens};
 pub use tying::{Method, Tying};

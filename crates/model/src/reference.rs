@@ -4,9 +4,10 @@
 //! exported programs are tested against.
 
 use crate::activation::Activation;
+use crate::architecture::Architecture;
 use crate::form::{Form, Slot};
 use crate::layout::Layout;
-use crate::network::{Architecture, Network};
+use crate::network::Network;
 use crate::parameters::Parameters;
 use loopfit_numerics::libm;
 use loopfit_numerics::special::log_sum_exp;

@@ -1,6 +1,10 @@
 //! Which architecture and which tokens, before the number of inputs is known.
 
-use crate::network::{Architecture, ShapeError, check_partition, default_partition, groups};
+use crate::architecture::{
+    Architecture, ArchitectureKind, check_partition, default_partition, groups,
+};
+use crate::network::ShapeError;
+use loopfit_numerics::named::Named;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -137,11 +141,20 @@ impl ArchitectureChoice {
     /// The architecture of this [`key`](Self::key), for a Transformer with these tokens or the
     /// default ones.
     pub fn new(key: &str, tokens: Option<Tokens>) -> Result<Self, ChoiceError> {
-        match (key, tokens) {
-            ("ffn", None) => Ok(Self::Ffn),
-            ("ffn", Some(_)) => Err(ChoiceError::Tokens),
-            ("transformer", tokens) => Ok(Self::Transformer(tokens.unwrap_or_default())),
-            _ => Err(ChoiceError::Unknown(key.to_string())),
+        match ArchitectureKind::named(key) {
+            Some(kind) => Self::of(kind, tokens),
+            None => Err(ChoiceError::Unknown(key.to_string())),
+        }
+    }
+
+    /// An architecture, for a Transformer with these tokens or the default ones.
+    pub fn of(kind: ArchitectureKind, tokens: Option<Tokens>) -> Result<Self, ChoiceError> {
+        match (kind, tokens) {
+            (ArchitectureKind::Ffn, None) => Ok(Self::Ffn),
+            (ArchitectureKind::Ffn, Some(_)) => Err(ChoiceError::Tokens),
+            (ArchitectureKind::Transformer, tokens) => {
+                Ok(Self::Transformer(tokens.unwrap_or_default()))
+            }
         }
     }
 
@@ -155,12 +168,17 @@ impl ArchitectureChoice {
         }
     }
 
+    /// Which of the two it is.
+    pub fn kind(&self) -> ArchitectureKind {
+        match self {
+            Self::Ffn => ArchitectureKind::Ffn,
+            Self::Transformer(_) => ArchitectureKind::Transformer,
+        }
+    }
+
     /// The lower-case name that files, options and JSON output use.
     pub fn key(&self) -> &'static str {
-        match self {
-            Self::Ffn => "ffn",
-            Self::Transformer(_) => "transformer",
-        }
+        self.kind().name()
     }
 }
 

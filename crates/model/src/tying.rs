@@ -1,5 +1,6 @@
 //! Single, Loop or Untied: how often the update is applied, and with which block.
 
+use loopfit_numerics::named::Named;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -69,6 +70,14 @@ pub enum Method {
     Loop,
     /// T separate blocks.
     Untied,
+}
+
+impl Named for Method {
+    const ALL: &'static [Self] = &Self::ALL;
+
+    fn name(self) -> &'static str {
+        self.key()
+    }
 }
 
 impl Method {

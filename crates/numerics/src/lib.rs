@@ -9,6 +9,7 @@
 //! - [`quadrature`]: Gauss-Legendre rules, midpoint grids, a low-discrepancy set;
 //! - [`cholesky`]: positive definite systems, the same bits at every level;
 //! - [`text`]: numbers in sentences;
+//! - [`named`]: choices that people make by name;
 //! - [`lanes`]: sixteen 32-bit lanes on AVX-512, AVX2 or plain Rust, bit for bit alike.
 //!
 //! Transcendental functions come from [`libm`], a pure Rust port of musl's, and
@@ -20,6 +21,7 @@ pub mod cholesky;
 pub mod jet;
 pub mod lanes;
 pub mod log_number;
+pub mod named;
 pub mod quadrature;
 pub mod special;
 pub mod stream;

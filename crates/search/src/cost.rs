@@ -5,6 +5,7 @@ use crate::halving::Search;
 use crate::plan::Rung;
 use loopfit_engine::{Backend, Control, FitSpec, flops_per_gradient, flops_per_update};
 use loopfit_likelihood::Likelihood;
+use loopfit_numerics::named::Named;
 use std::time::Duration;
 
 /// Updates of the shorter of two runs that are timed: as many as there are between two refreshes of a curvature.
@@ -199,6 +200,18 @@ pub enum Equal {
     Time,
     /// Floating-point operations.
     Flops,
+}
+
+impl Named for Equal {
+    const ALL: &'static [Self] = &[Self::Updates, Self::Time, Self::Flops];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Updates => "updates",
+            Self::Time => "time",
+            Self::Flops => "flops",
+        }
+    }
 }
 
 #[cfg(test)]

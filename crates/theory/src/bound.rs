@@ -1,10 +1,20 @@
 //! The risk bound of the loop, term by term, and what it says against untied networks.
+//!
+//! - [`point`]: both forms at one sample size;
+//! - [`sweep`]: one form over sample sizes, budgets or iteration counts.
+
+pub mod point;
+pub mod sweep;
+
+pub use point::{FormBound, RiskBound, Vacuous};
+pub use sweep::{Axis, Shapes, Sweep};
 
 use crate::Constant;
-use crate::problem::{LARGEST, LoopShape, Problem};
+use crate::problem::{LARGEST, LoopClass, Problem};
 use crate::schedule::{fixed_iterations, initialisation_holds};
 use loopfit_numerics::libm::{exp, floor, log, pow};
 use loopfit_numerics::log_number::LogNumber;
+use loopfit_numerics::named::Named;
 
 /// The terms of one bound on the worst-case squared Hellinger risk.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,11 +56,32 @@ impl Terms {
 
 /// Which of the two forms of Theorem 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum BoundForm {
     /// In widths and iterations, equation (14).
     General,
     /// In budget and iterations, equation (15), at the widest shape of the budget.
     BudgetIteration,
+}
+
+impl BoundForm {
+    /// Its name with its equation: `general (14)`.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::General => "general (14)",
+            Self::BudgetIteration => "budget-iteration (15)",
+        }
+    }
+}
+
+impl Named for BoundForm {
+    const ALL: &'static [Self] = &[Self::General, Self::BudgetIteration];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::General => "general",
+            Self::BudgetIteration => "budget-iteration",
+        }
+    }
 }
 
 /// The exponent of the sensitivity to coefficients.
@@ -60,7 +91,7 @@ pub enum Form {
 ///
 /// # Reference
 /// Section 3.4, equation (10).
-pub fn sensitivity_exponent(problem: &Problem, shape: LoopShape, t: f64) -> f64 {
+pub fn sensitivity_exponent(problem: &Problem, shape: LoopClass, t: f64) -> f64 {
     let width =
         log(problem.constant(Constant::C6)) + log(shape.q as f64 + 1.0) + log(shape.r as f64 + 1.0);
     log(t + 1.0) + (t + 1.0) * width
@@ -77,7 +108,7 @@ pub fn sensitivity_exponent(problem: &Problem, shape: LoopShape, t: f64) -> f64 
 ///
 /// # Reference
 /// Theorem 4.1, equation (14), with Theorem 3.3, equation (9).
-pub fn general(problem: &Problem, shape: LoopShape, n: f64, t: f64, tolerance: f64) -> Terms {
+pub fn general(problem: &Problem, shape: LoopClass, n: f64, t: f64, tolerance: f64) -> Terms {
     let a = problem.smoothness().a();
     let app = LogNumber::new(problem.constant(Constant::CApp));
     let work = log(shape.r as f64) + log(t);
@@ -141,10 +172,10 @@ pub fn budget_iteration(problem: &Problem, b: f64, n: f64, t: f64) -> Terms {
 ///
 /// # Reference
 /// Theorem 4.1: [`general`] (14) or [`budget_iteration`] (15).
-pub fn at(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64, t: f64) -> Terms {
+pub fn at(problem: &Problem, form: BoundForm, shape: LoopClass, b: f64, n: f64, t: f64) -> Terms {
     match form {
-        Form::General => general(problem, shape, n, t, 1.0 / n),
-        Form::BudgetIteration => budget_iteration(problem, b, n, t),
+        BoundForm::General => general(problem, shape, n, t, 1.0 / n),
+        BoundForm::BudgetIteration => budget_iteration(problem, b, n, t),
     }
 }
 
@@ -162,7 +193,7 @@ pub fn at(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64, t: f6
 ///
 /// # Reference
 /// Section 4.1, below Theorem 4.1: the balance of `(BT)^-a` and `BT/n`.
-pub fn best(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64) -> Terms {
+pub fn best(problem: &Problem, form: BoundForm, shape: LoopClass, b: f64, n: f64) -> Terms {
     let at = |t: f64| at(problem, form, shape, b, n, t);
     // The tolerance is the same at every T and might hide the other terms.
     let sum = |terms: &Terms| (terms.approximation + terms.initialisation + terms.estimation).ln();
@@ -174,7 +205,7 @@ pub fn best(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64) -> 
     let mut t = 1.0;
     while t <= LARGEST {
         let estimation = at(t).estimation;
-        let cut = form == Form::General && estimation >= LogNumber::ONE;
+        let cut = form == BoundForm::General && estimation >= LogNumber::ONE;
         // Estimation grows with T: where it alone is above the best sum, nothing better follows.
         if cut || estimation.ln() > smallest {
             break;
@@ -204,7 +235,7 @@ pub fn best(problem: &Problem, form: Form, shape: LoopShape, b: f64, n: f64) -> 
 }
 
 /// The first count from `low` to `high` at which the initialisation condition holds if it does not hold at `low`; otherwise `low`.
-fn first_initialised(problem: &Problem, shape: LoopShape, low: f64, high: f64) -> f64 {
+fn first_initialised(problem: &Problem, shape: LoopClass, low: f64, high: f64) -> f64 {
     let holds = |t: f64| initialisation_holds(problem, shape.r as f64, t);
     if holds(low) || !holds(high) {
         return low;
@@ -229,8 +260,8 @@ fn first_initialised(problem: &Problem, shape: LoopShape, low: f64, high: f64) -
 ///
 /// # Reference
 /// Theorem 4.1.
-pub fn applies(problem: &Problem, form: Form, shape: LoopShape, t: f64) -> bool {
-    form == Form::General || initialisation_holds(problem, shape.r as f64, t)
+pub fn applies(problem: &Problem, form: BoundForm, shape: LoopClass, t: f64) -> bool {
+    form == BoundForm::General || initialisation_holds(problem, shape.r as f64, t)
 }
 
 /// Whether the best iteration count of a form ([`best`]) is the smallest at which the form [`applies`], so that a smaller one
@@ -238,7 +269,7 @@ pub fn applies(problem: &Problem, form: Form, shape: LoopShape, t: f64) -> bool 
 ///
 /// # Reference
 /// Theorem 4.1.
-pub fn best_is_restricted(problem: &Problem, form: Form, shape: LoopShape, t: f64) -> bool {
+pub fn best_is_restricted(problem: &Problem, form: BoundForm, shape: LoopClass, t: f64) -> bool {
     t.is_finite() && t > 1.0 && !applies(problem, form, shape, t - 1.0)
 }
 
@@ -271,14 +302,49 @@ pub enum Iterations {
     Best,
 }
 
+/// The general bound of a schedule beside what untied networks of the same budget can reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// The bound (14), with the tolerance `1/n`.
+    pub bound: Terms,
+    /// The untied floor (17).
+    pub floor: LogNumber,
+}
+
+impl Standing {
+    /// At a shape under a budget, a sample size and an iteration count.
+    ///
+    /// # Reference
+    /// Theorem 4.1, equation (14); Proposition 4.3, equation (17).
+    pub fn new(problem: &Problem, shape: LoopClass, b: u64, n: f64, t: f64) -> Self {
+        Self {
+            bound: general(problem, shape, n, t, 1.0 / n),
+            floor: problem.rates().untied_floor(b as f64, problem.constants()),
+        }
+    }
+
+    /// The bound over the floor.
+    ///
+    /// # Reference
+    /// Equations (20) and (23): it tends to zero.
+    pub fn ratio(&self) -> LogNumber {
+        self.bound.total / self.floor
+    }
+
+    /// Whether the loop's bound lies below what untied networks can reach.
+    pub fn is_below(&self) -> bool {
+        self.bound.total <= self.floor
+    }
+}
+
 /// The bound of a shape at a sample size, with the iterations that were taken.
 ///
 /// # Reference
 /// Theorem 4.1, at `T_n` of Theorem 4.4, equation (18), or others.
 pub fn with(
     problem: &Problem,
-    form: Form,
-    shape: LoopShape,
+    form: BoundForm,
+    shape: LoopClass,
     b: f64,
     n: f64,
     iterations: Iterations,
@@ -303,7 +369,7 @@ pub fn with(
 ///
 /// # Reference
 /// Theorem 4.4, equation (20): the ratio tends to zero, so there is such a size.
-pub fn crossing(problem: &Problem, form: Form, shape: LoopShape, b: f64) -> Option<LogNumber> {
+pub fn crossing(problem: &Problem, form: BoundForm, shape: LoopClass, b: f64) -> Option<LogNumber> {
     let floor = problem.rates().untied_floor(b, problem.constants()).ln();
     let below = |ln: f64| {
         let terms = with(problem, form, shape, b, exp(ln), Iterations::Schedule);
@@ -334,142 +400,4 @@ pub fn crossing(problem: &Problem, form: Form, shape: LoopShape, b: f64) -> Opti
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Constants;
-    use loopfit_holder::Smoothness;
-    use loopfit_model::Architecture;
-    use proptest::prelude::*;
-
-    fn problem(d: usize, s: f64, transformer: bool) -> Problem {
-        let architecture = if transformer {
-            Architecture::transformer(d)
-        } else {
-            Architecture::Ffn
-        };
-        let smoothness = Smoothness::new(d, s).unwrap();
-        Problem::new(smoothness, architecture, Constants::default())
-    }
-
-    proptest! {
-        /// Both forms in plain arithmetic, straight from the displays.
-        #[test]
-        fn terms_are_the_displays(
-            d in 1usize..4, s in 0.3f64..3.0, q in 1u64..40, r in 1u64..400, t in 1u32..2000,
-            n in 2u32..1_000_000_000, transformer: bool,
-        ) {
-            let problem = problem(d, s, transformer);
-            let shape = problem.shape(q, r).unwrap();
-            let (n, t, a) = (f64::from(n), f64::from(t), problem.smoothness().a());
-            let (rf, qf, b) = (r as f64, q as f64, shape.count as f64);
-            let close = |got: LogNumber, want: f64| (got.value() - want).abs() <= 1e-9 * want.abs() + 1e-300;
-            let g = (t + 1.0).ln() + (t + 1.0) * (2.0 * (qf + 1.0) * (rf + 1.0)).ln();
-            let approximation = ((1.0 + (rf * t).ln()) / (rf * t)).powf(a);
-            let log_ert = 1.0 + (rf * t).ln();
-            let (need, rate) = if transformer { (log_ert * log_ert, t.sqrt()) } else { (log_ert, t) };
-            let initialisation = if t >= need { 0.0 } else { (-rate).exp() };
-            let estimation = (b * (1.0 + n.ln() + g) / n).min(1.0);
-            let terms = general(&problem, shape, n, t, 1.0 / n);
-            prop_assert!(close(terms.approximation, approximation));
-            prop_assert!(close(terms.initialisation, initialisation));
-            prop_assert!(close(terms.estimation, estimation));
-            prop_assert!(close(terms.total, approximation + initialisation + estimation + 1.0 / n));
-            let terms = budget_iteration(&problem, b, n, t);
-            prop_assert!(close(terms.approximation, ((1.0 + (b * t).ln()) / (b * t)).powf(a)));
-            prop_assert!(close(terms.estimation, b * (1.0 + n.ln() + t * (1.0 + b.ln())) / n));
-        }
-
-        /// No integer up to 10 000 does better than the minimiser or the limit, nor do larger powers of two.
-        #[test]
-        fn the_best_iterations_are_best(
-            d in 1usize..4, s in 0.3f64..3.0, q in 2u64..20, r in 2u64..60, ln_n in 1f64..14.0, transformer: bool,
-            general_form: bool,
-        ) {
-            let problem = problem(d, s, transformer);
-            let shape = problem.shape(q, r).unwrap();
-            let form = if general_form { Form::General } else { Form::BudgetIteration };
-            let (n, b) = (ln_n.exp().round(), shape.count as f64);
-            let best = best(&problem, form, shape, b, n);
-            let larger = (14..60).map(|power| (1u64 << power) as f64);
-            for other in (1..10_000).map(f64::from).chain(larger) {
-                if applies(&problem, form, shape, other) {
-                    let terms = at(&problem, form, shape, b, n, other);
-                    prop_assert!(best.total.ln() <= terms.total.ln() + 1e-12, "T = {}, T = {}", best.t, other);
-                }
-            }
-            prop_assert!(best.t.is_infinite() || applies(&problem, form, shape, best.t));
-            prop_assert!(general_form || best.t.is_finite());
-        }
-
-        /// Below the floor from the named size on, above it just before.
-        #[test]
-        fn crossings_cross(d in 1usize..4, s in 0.3f64..2.0, q in 2u64..20, r in 2u64..60) {
-            let problem = problem(d, s, false);
-            let shape = problem.shape(q, r).unwrap();
-            let b = shape.count as f64;
-            let floor = problem.rates().untied_floor(b, problem.constants());
-            let total = |ln: f64| with(&problem, Form::General, shape, b, ln.exp(), Iterations::Schedule).total;
-            if let Some(n) = crossing(&problem, Form::General, shape, b) {
-                prop_assert!(total(n.ln() - 1e-3) > floor);
-                for more in [1e-6, 0.1, 1.0, 10.0] {
-                    prop_assert!(total(n.ln() + more) <= floor);
-                }
-            }
-        }
-    }
-
-    /// By hand, at r = 7: T = 5 is above 1 + log 35 = 4.56 and T = 4 is below 1 + log 28 = 4.33. At n = 10^6 (15) would be smaller at
-    /// T = 4, at n = 10^12 it is smallest far above.
-    #[test]
-    fn the_condition_holds_back_the_best_iterations() {
-        let problem = problem(2, 2.0, false);
-        let shape = problem.shape(6, 7).unwrap();
-        let best = |form, n| best(&problem, form, shape, 128.0, n).t;
-        let restricted = |form, t| best_is_restricted(&problem, form, shape, t);
-        assert_eq!(best(Form::BudgetIteration, 1e6), 5.0);
-        assert!(restricted(Form::BudgetIteration, 5.0));
-        assert!(!restricted(Form::General, 5.0));
-        let later = best(Form::BudgetIteration, 1e18);
-        assert!(later > 5.0 && !restricted(Form::BudgetIteration, later));
-        assert!(!restricted(Form::BudgetIteration, f64::INFINITY));
-    }
-
-    /// By hand, at d = 2, s = 1 (a = 1) and the shape q = 6, r = 7 under B = 128: at n = 3162 T = 2 gives 1.334, T = 170 gives
-    /// 1.007, and with larger T the bound falls towards 1 + 1/n; at n = 10^6 it is smallest at a T of its own.
-    #[test]
-    fn small_samples_have_no_best_iterations() {
-        let problem = problem(2, 1.0, false);
-        let shape = problem.shape(6, 7).unwrap();
-        let at = |n: f64, t: f64| {
-            at(&problem, Form::General, shape, 128.0, n, t)
-                .total
-                .value()
-        };
-        assert!((at(3162.0, 2.0) - 1.334).abs() < 1e-3 && (at(3162.0, 170.0) - 1.007).abs() < 1e-3);
-        for n in [100.0, 3162.0] {
-            let best = best(&problem, Form::General, shape, 128.0, n);
-            assert!(best.t.is_infinite() && (best.total.value() - 1.0 - 1.0 / n).abs() < 1e-12);
-        }
-        let best = best(&problem, Form::General, shape, 128.0, 1e6);
-        let brute = (1..5000)
-            .map(f64::from)
-            .min_by(|s, t| at(1e6, *s).total_cmp(&at(1e6, *t)));
-        assert_eq!(Some(best.t), brute);
-    }
-
-    #[test]
-    fn edges_are_finite() {
-        for transformer in [false, true] {
-            let problem = problem(2, 1000.0, transformer);
-            let shape = problem.shape(1, 1).unwrap();
-            for n in [1.0, 1e18] {
-                for t in [1.0, 1e18] {
-                    for form in [Form::General, Form::BudgetIteration] {
-                        let terms = at(&problem, form, shape, 1e18, n, t);
-                        assert!(!terms.total.ln().is_nan() && terms.total.ln() < 1e3);
-                    }
-                }
-            }
-        }
-    }
-}
+mod tests;

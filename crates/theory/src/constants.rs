@@ -63,6 +63,27 @@ impl Constant {
         Self::CMin,
     ];
 
+    /// Those of the risk bounds, of a budget that grows or does not.
+    pub fn of_bounds(growing: bool) -> Vec<Self> {
+        let growing = growing.then_some([Self::CB, Self::CQ]);
+        let all = Self::OF_BOUNDS.into_iter();
+        all.chain(growing.into_iter().flatten()).collect()
+    }
+
+    /// Those of a schedule, which is not compared with the minimax benchmark.
+    pub fn of_schedules(growing: bool) -> Vec<Self> {
+        let mut used = Self::of_bounds(growing);
+        used.retain(|constant| *constant != Self::CMin);
+        used
+    }
+
+    /// Those of the entropy of a class, with critical radii and floors or without.
+    pub fn of_entropy(radii: bool, floors: bool) -> Vec<Self> {
+        let radii = radii.then_some([Self::C1, Self::C2]);
+        let used = std::iter::once(Self::C6).chain(radii.into_iter().flatten());
+        used.chain(floors.then_some(Self::CUntied)).collect()
+    }
+
     /// The paper's symbol, or ours where the paper has a generic `C`.
     pub fn name(self) -> &'static str {
         self.describe().0

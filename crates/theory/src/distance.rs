@@ -12,18 +12,18 @@ use pair::{Pair, Sums, Values};
 /// What rounding may do to the square root of either side of an inequality, relative to it and in units of the index.
 const ROUNDING: (f64, f64) = (1e-9, 1e-13);
 
-/// A number with its numerical error: see [`crate::Method`] for what that is.
+/// A number with its numerical error: see [`crate::Cubature`] for what that is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+pub struct Measured {
     /// The number.
     pub value: f64,
     /// How far it may be off.
     pub error: f64,
 }
 
-/// An [`Estimate`] of a number that no float may hold.
+/// A [`Measured`] number that no float may hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LogEstimate {
+pub struct LogMeasured {
     /// The number.
     pub value: LogNumber,
     /// How far it may be off.
@@ -38,17 +38,17 @@ pub struct Distances {
     /// How the integrals were computed.
     pub integration: Integration,
     /// Squared Hellinger distance `h^2`, in `[0, 2]`.
-    pub h2: Estimate,
+    pub h2: Measured,
     /// Kullback-Leibler divergence of the first law from the second.
-    pub kl: Estimate,
+    pub kl: Measured,
     /// The order of `rho`.
     pub gamma: Gamma,
     /// `rho_gamma` of the first law and the second.
-    pub rho: LogEstimate,
+    pub rho: LogMeasured,
     /// `L2(mu)` distance of the functions, summed over classes.
-    pub l2: Estimate,
+    pub l2: Measured,
     /// The same modulo constants; for classes modulo functions that are added to every logit.
-    pub l2_centred: Estimate,
+    pub l2_centred: Measured,
     /// The largest absolute value of either function at the points.
     pub largest: f64,
 }
@@ -110,7 +110,7 @@ impl Distances {
                 _ => jackknife(&others),
             }
         };
-        let estimate = |of: &dyn Fn(&Values) -> f64| Estimate {
+        let estimate = |of: &dyn Fn(&Values) -> f64| Measured {
             value: of(&answer),
             error: error(of),
         };
@@ -121,7 +121,7 @@ impl Distances {
             h2: estimate(&|v| v.h2),
             kl: estimate(&|v| v.kl),
             gamma,
-            rho: LogEstimate {
+            rho: LogMeasured {
                 value: answer.rho,
                 error: unit * LogNumber::new(error(&|v| (v.rho / unit).value())),
             },
@@ -135,7 +135,7 @@ impl Distances {
     ///
     /// # Reference
     /// Section 3.1, before Proposition 3.2.
-    pub fn d_m(&self) -> Estimate {
+    pub fn d_m(&self) -> Measured {
         if self.modulo() {
             self.l2_centred
         } else {

@@ -1,4 +1,10 @@
 //! How large the classes are: covers, brackets, the critical radius, and the union of all untied shapes.
+//!
+//! [`sizes`] is all of it for one loop.
+
+pub mod sizes;
+
+pub use sizes::{Laws, Sizes};
 
 use crate::{Calibration, Constant, Constants, Error, Sensitivity};
 use loopfit_model::Budget;

@@ -58,6 +58,14 @@ pub enum Error {
         /// What the narrowest loop needs.
         least: u128,
     },
+    /// A growing budget without a schedule.
+    #[error("no schedule at n = {}: {why}", plain(*n))]
+    NoSchedule {
+        /// The sample size.
+        n: f64,
+        /// Why there is none.
+        why: Box<Error>,
+    },
     /// A number outside its range.
     #[error("{name} is {}: it must be {range}", plain(*value))]
     Range {
@@ -130,6 +138,12 @@ pub enum Error {
         /// The cap.
         budget: usize,
     },
+    /// A budget that holds no network.
+    #[error(transparent)]
+    Budget(#[from] loopfit_model::budget::BudgetError),
+    /// Functions that cannot be compared.
+    #[error(transparent)]
+    Functions(#[from] crate::function::FunctionError),
     /// No Hölder class, or no packing of it.
     #[error(transparent)]
     Holder(#[from] loopfit_holder::Error),

@@ -6,6 +6,7 @@
 //! approximate is how well the points stand for the cube.
 
 use crate::Error;
+use loopfit_numerics::named::Named;
 use loopfit_numerics::quadrature::gauss_legendre;
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::sum;
@@ -27,14 +28,14 @@ const STUDENT: f64 = 1.998_340_542_520_74;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Integration {
     d: usize,
-    method: Method,
+    method: Cubature,
     /// Panels of an axis, or points of a batch.
     size: usize,
 }
 
 /// Where the points are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum Cubature {
     /// A product of composite Gauss-Legendre rules; the error is the difference from a rule with two
     /// thirds of the panels. That is an estimate, not a bound: kinks off the borders of panels make it uneven.
     Quadrature,
@@ -45,27 +46,73 @@ pub enum Method {
     },
 }
 
+/// A [`Cubature`] without its seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CubatureKind {
+    /// [`Cubature::Quadrature`].
+    Quadrature,
+    /// [`Cubature::MonteCarlo`].
+    MonteCarlo,
+}
+
+impl Named for CubatureKind {
+    const ALL: &'static [Self] = &[Self::Quadrature, Self::MonteCarlo];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Quadrature => "quadrature",
+            Self::MonteCarlo => "monte-carlo",
+        }
+    }
+}
+
+impl Cubature {
+    /// Its kind, which has the name.
+    pub fn kind(self) -> CubatureKind {
+        match self {
+            Self::Quadrature => CubatureKind::Quadrature,
+            Self::MonteCarlo { .. } => CubatureKind::MonteCarlo,
+        }
+    }
+}
+
 impl Integration {
+    /// The [`Integration::standard`] one but for what is given.
+    pub fn choose(
+        d: usize,
+        seed: u64,
+        kind: Option<CubatureKind>,
+        points: Option<usize>,
+    ) -> Result<Self, Error> {
+        let standard = Self::standard(d, seed)?;
+        let method = match kind {
+            None => standard.method(),
+            Some(CubatureKind::Quadrature) => Cubature::Quadrature,
+            Some(CubatureKind::MonteCarlo) => Cubature::MonteCarlo { seed },
+        };
+        Self::new(d, method, points.unwrap_or(standard.points()))
+    }
+
     /// A rule of about `points` points: the largest product rule that has no more, or the next multiple of 64.
-    pub fn new(d: usize, method: Method, points: usize) -> Result<Self, Error> {
+    pub fn new(d: usize, method: Cubature, points: usize) -> Result<Self, Error> {
         if d == 0 {
             return Err(Error::NoCoordinates);
         }
         let size = match method {
-            Method::Quadrature if d > MAX_PRODUCT_DIMENSION => {
+            Cubature::Quadrature if d > MAX_PRODUCT_DIMENSION => {
                 return Err(Error::ProductDimension(d));
             }
-            Method::Quadrature => {
+            Cubature::Quadrature => {
                 let count = |panels: usize| (panels * ORDER).pow(d as u32);
                 (1..)
                     .take_while(|&n| count(n) <= points.min(MAX_POINTS))
                     .count()
             }
-            Method::MonteCarlo { .. } => points.div_ceil(BATCHES),
+            Cubature::MonteCarlo { .. } => points.div_ceil(BATCHES),
         };
         let (least, most) = match method {
-            Method::Quadrature => ((2 * ORDER).pow(d as u32), MAX_POINTS),
-            Method::MonteCarlo { .. } => (BATCHES, MAX_POINTS.min(MAX_COORDINATES / d)),
+            Cubature::Quadrature => ((2 * ORDER).pow(d as u32), MAX_POINTS),
+            Cubature::MonteCarlo { .. } => (BATCHES, MAX_POINTS.min(MAX_COORDINATES / d)),
         };
         if (least..=most).contains(&points) {
             Ok(Self { d, method, size })
@@ -81,11 +128,11 @@ impl Integration {
     /// Quadrature in up to three dimensions and random points above, as many as take about a second.
     pub fn standard(d: usize, seed: u64) -> Result<Self, Error> {
         if d <= MAX_PRODUCT_DIMENSION {
-            Self::new(d, Method::Quadrature, 1 << 18)
+            Self::new(d, Cubature::Quadrature, 1 << 18)
         } else {
             Self::new(
                 d,
-                Method::MonteCarlo { seed },
+                Cubature::MonteCarlo { seed },
                 (1 << 18).min(MAX_COORDINATES / d),
             )
         }
@@ -97,29 +144,29 @@ impl Integration {
     }
 
     /// Where the points are.
-    pub fn method(self) -> Method {
+    pub fn method(self) -> Cubature {
         self.method
     }
 
     /// Number of points of the answer, those for its error not counted.
     pub fn points(self) -> usize {
         match self.method {
-            Method::Quadrature => (self.size * ORDER).pow(self.d as u32),
-            Method::MonteCarlo { .. } => self.size * BATCHES,
+            Cubature::Quadrature => (self.size * ORDER).pow(self.d as u32),
+            Cubature::MonteCarlo { .. } => self.size * BATCHES,
         }
     }
 
     /// The points of the answer, and for quadrature those of the coarser rule.
     pub(crate) fn rules(self) -> (Rule, Option<Rule>) {
         match self.method {
-            Method::Quadrature => {
+            Cubature::Quadrature => {
                 let coarser = (2 * self.size).div_ceil(3).min(self.size - 1);
                 (
                     Rule::product(self.d, self.size),
                     Some(Rule::product(self.d, coarser)),
                 )
             }
-            Method::MonteCarlo { seed } => (Rule::random(self.d, self.points(), seed), None),
+            Cubature::MonteCarlo { seed } => (Rule::random(self.d, self.points(), seed), None),
         }
     }
 }
@@ -198,15 +245,15 @@ mod tests {
     #[test]
     fn requests_are_checked() {
         let points = |d, method, n| Integration::new(d, method, n);
-        let random = Method::MonteCarlo { seed: 0 };
+        let random = Cubature::MonteCarlo { seed: 0 };
         assert_eq!(points(0, random, 100), Err(Error::NoCoordinates));
         assert_eq!(
-            points(4, Method::Quadrature, 10_000),
+            points(4, Cubature::Quadrature, 10_000),
             Err(Error::ProductDimension(4))
         );
         for (d, method, n) in [
-            (3, Method::Quadrature, 511),
-            (1, Method::Quadrature, MAX_POINTS + 1),
+            (3, Cubature::Quadrature, 511),
+            (1, Cubature::Quadrature, MAX_POINTS + 1),
             (1, random, 63),
             (10_000, random, 2000),
         ] {
@@ -215,8 +262,8 @@ mod tests {
                 "{d} {n}"
             );
         }
-        assert_eq!(points(3, Method::Quadrature, 512).unwrap().points(), 512);
-        assert_eq!(points(2, Method::Quadrature, 150).unwrap().points(), 144);
+        assert_eq!(points(3, Cubature::Quadrature, 512).unwrap().points(), 512);
+        assert_eq!(points(2, Cubature::Quadrature, 150).unwrap().points(), 144);
         assert_eq!(points(9, random, 65).unwrap().points(), 128);
     }
 
@@ -224,7 +271,7 @@ mod tests {
     #[test]
     fn products_integrate_polynomials() {
         for d in 1..=3 {
-            let (fine, coarse) = Integration::new(d, Method::Quadrature, 512)
+            let (fine, coarse) = Integration::new(d, Cubature::Quadrature, 512)
                 .unwrap()
                 .rules();
             for rule in [fine, coarse.unwrap()] {

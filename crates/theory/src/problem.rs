@@ -1,6 +1,6 @@
 //! What every bound is about: a smoothness, an architecture, and the constants left open.
 
-use crate::{Constant, Constants, Error, Rates};
+use crate::{Constant, Constants, Error, Rates, Thresholds};
 use loopfit_holder::Smoothness;
 use loopfit_model::Architecture;
 
@@ -18,13 +18,24 @@ pub struct Problem {
 
 /// A loop class up to its iteration count, with its exact parameter count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoopShape {
+pub struct LoopClass {
     /// The state dimension.
     pub q: u64,
     /// The hidden width.
     pub r: u64,
     /// The parameter count `B_L^j(q, r)`.
     pub count: u64,
+}
+
+/// What is asked of a loop's shape: widths, a budget, or nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Widths {
+    /// The budget `B`, under which the loop is as wide as it can be.
+    pub budget: Option<u64>,
+    /// The state dimension `q`.
+    pub q: Option<u64>,
+    /// The hidden width `r`, where there is no budget.
+    pub r: Option<u64>,
 }
 
 impl Problem {
@@ -79,7 +90,7 @@ impl Problem {
     ///
     /// # Formula
     /// `B_L^j(q, r)` of Table 1 (Section 3.2).
-    pub fn shape(&self, q: u64, r: u64) -> Result<LoopShape, Error> {
+    pub fn shape(&self, q: u64, r: u64) -> Result<LoopClass, Error> {
         if q == 0 || r == 0 {
             return Err(Error::NoWidth);
         }
@@ -87,7 +98,7 @@ impl Problem {
         if count > LARGEST as u128 {
             return Err(Error::ShapeTooLarge { q, r });
         }
-        Ok(LoopShape {
+        Ok(LoopClass {
             q,
             r,
             count: count as u64,
@@ -101,7 +112,7 @@ impl Problem {
     ///
     /// # Reference
     /// Theorem 4.1, and Theorem 4.5 for `r_n`.
-    pub fn widest(&self, q: u64, budget: u64) -> Result<LoopShape, Error> {
+    pub fn widest(&self, q: u64, budget: u64) -> Result<LoopClass, Error> {
         if q == 0 {
             return Err(Error::NoWidth);
         }
@@ -111,6 +122,28 @@ impl Problem {
         };
         let slope = self.count(q, 2) - least;
         self.shape(q, 1 + (room / slope) as u64)
+    }
+
+    /// The loop that is asked for, and the budget it is under.
+    ///
+    /// With a budget it is the widest of `q`, by default of [`Problem::default_q`], or of [`Problem::square_q`] where there are no
+    /// thresholds. Without one it has the widths asked for, by default those of the thresholds, or one, and its own count is the budget.
+    pub fn choose(
+        &self,
+        widths: Widths,
+        thresholds: Option<&Thresholds>,
+    ) -> Result<(LoopClass, u64), Error> {
+        let Some(budget) = widths.budget else {
+            let (q, r) = thresholds.map_or((1, 1), |least| (least.q, least.r));
+            let shape = self.shape(widths.q.unwrap_or(q), widths.r.unwrap_or(r))?;
+            return Ok((shape, shape.count));
+        };
+        let q = match (widths.q, thresholds) {
+            (Some(q), _) => q,
+            (None, Some(least)) => self.default_q(budget, least.q)?,
+            (None, None) => self.square_q(budget)?,
+        };
+        Ok((self.widest(q, budget)?, budget))
     }
 
     /// The state dimension for a budget when none is asked for: the threshold of the construction where
@@ -195,6 +228,34 @@ mod tests {
                 Err(_) => prop_assert!(problem.widest(1, budget).is_err()),
             }
         }
+    }
+
+    #[test]
+    fn shapes_are_as_asked() {
+        let problem = problem(2, false);
+        let least = Thresholds {
+            q: 3,
+            r: 50,
+            parameter_bound: 1.0,
+        };
+        let choose = |budget, q, r| problem.choose(Widths { budget, q, r }, Some(&least));
+        let shape = |q, r| problem.shape(q, r).unwrap();
+        assert_eq!(
+            choose(None, None, None),
+            Ok((shape(3, 50), shape(3, 50).count))
+        );
+        assert_eq!(choose(None, Some(7), None).unwrap().0, shape(7, 50));
+        assert_eq!(choose(None, Some(7), Some(8)).unwrap().0, shape(7, 8));
+        let widest = problem.widest(3, 1000).unwrap();
+        assert_eq!(choose(Some(1000), None, None), Ok((widest, 1000)));
+        let free = Widths {
+            budget: Some(1000),
+            ..Widths::default()
+        };
+        let square = problem
+            .widest(problem.square_q(1000).unwrap(), 1000)
+            .unwrap();
+        assert_eq!(problem.choose(free, None), Ok((square, 1000)));
     }
 
     #[test]

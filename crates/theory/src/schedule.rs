@@ -1,6 +1,6 @@
 //! Which iteration count and which widths the theorems take at a sample size.
 
-use crate::problem::{LARGEST, LoopShape, Problem};
+use crate::problem::{LARGEST, LoopClass, Problem};
 use crate::{Check, Constant, Error, Thresholds};
 use loopfit_numerics::libm::{ceil, exp, log};
 use loopfit_numerics::text::plain;
@@ -11,7 +11,7 @@ pub struct FixedBudget {
     /// The sample size.
     pub n: f64,
     /// The fixed shape.
-    pub shape: LoopShape,
+    pub shape: LoopClass,
     /// The iteration count `T_n`.
     pub t: f64,
     /// The hypotheses of the theorem.
@@ -28,7 +28,7 @@ pub struct GrowingBudget {
     /// The budget `B_n`.
     pub b: u64,
     /// The widths `q_n`, `r_n` and their count.
-    pub shape: LoopShape,
+    pub shape: LoopClass,
     /// `l_n = log(C_6 (q_n + 1)(r_n + 1))`.
     pub ell: f64,
     /// `W_n`, the order of `r_n T_n`.
@@ -41,7 +41,7 @@ pub struct GrowingBudget {
 
 /// How the widths of a growing budget begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum FirstWidths {
     /// At the thresholds of the construction, so that every shape is admissible.
     AtThresholds,
     /// At one, for sizes that are used in practice and that the construction does not reach.
@@ -79,7 +79,7 @@ impl FixedBudget {
     pub fn new(
         problem: &Problem,
         thresholds: &Thresholds,
-        shape: LoopShape,
+        shape: LoopClass,
         n: f64,
     ) -> Result<Self, Error> {
         let n = sample_size(n)?;
@@ -123,7 +123,7 @@ impl GrowingBudget {
     pub fn new(
         problem: &Problem,
         thresholds: &Thresholds,
-        start: Start,
+        start: FirstWidths,
         gamma: f64,
         n: f64,
     ) -> Result<Self, Error> {
@@ -199,7 +199,7 @@ impl GrowingBudget {
 /// What a growing budget decides before the iterations.
 struct Widths {
     b: u64,
-    shape: LoopShape,
+    shape: LoopClass,
     ell: f64,
     w: f64,
 }
@@ -208,17 +208,17 @@ impl Widths {
     fn new(
         problem: &Problem,
         thresholds: &Thresholds,
-        start: Start,
+        start: FirstWidths,
         gamma: f64,
         n: f64,
     ) -> Result<Self, Error> {
         let a = problem.smoothness().a();
         let (least_q, least_b) = match start {
-            Start::AtThresholds => {
+            FirstWidths::AtThresholds => {
                 let shape = problem.shape(thresholds.q, thresholds.r)?;
                 (thresholds.q, shape.count as f64)
             }
-            Start::BelowThresholds => (1, 1.0),
+            FirstWidths::BelowThresholds => (1, 1.0),
         };
         let log_en = 1.0 + log(n);
         let budget = ceil(problem.constant(Constant::CB) * least_b * exp(gamma * log(n)));
@@ -261,7 +261,7 @@ pub fn size_check(n: f64) -> Check {
 ///
 /// # Reference
 /// Theorem 3.3: `q >= q_0`, `r >= r_0`; see [`Thresholds`].
-pub fn admissible(problem: &Problem, thresholds: &Thresholds, shape: LoopShape) -> Check {
+pub fn admissible(problem: &Problem, thresholds: &Thresholds, shape: LoopClass) -> Check {
     let Thresholds { q, r, .. } = *thresholds;
     let holds = shape.q >= q && shape.r >= r;
     let words = if holds {
@@ -421,7 +421,7 @@ mod tests {
         }
         let (problem, thresholds) = problem(2, 1.0, false);
         for bad in [0.0, -0.1, f64::NAN] {
-            let start = Start::AtThresholds;
+            let start = FirstWidths::AtThresholds;
             assert!(GrowingBudget::new(&problem, &thresholds, start, bad, 100.0).is_err());
         }
         let shape = problem.shape(4, 11).unwrap();
@@ -457,8 +457,8 @@ mod tests {
             let n = ln_n.exp().round();
             let gamma = part * problem.rates().window_end();
             let schedule =
-                GrowingBudget::new(&problem, &thresholds, Start::AtThresholds, gamma, n).unwrap();
-            let LoopShape { q, r, count } = schedule.shape;
+                GrowingBudget::new(&problem, &thresholds, FirstWidths::AtThresholds, gamma, n).unwrap();
+            let LoopClass { q, r, count } = schedule.shape;
             prop_assert!(count <= schedule.b);
             prop_assert!(problem.shape(q, r + 1).unwrap().count > schedule.b);
             prop_assert!(q >= thresholds.q && r >= thresholds.r);

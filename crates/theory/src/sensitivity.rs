@@ -4,7 +4,7 @@
 //! hold for one shared block and for separate blocks alike.
 
 use loopfit_model::Architecture;
-use loopfit_model::network::CONSTANT_TOKENS;
+use loopfit_model::architecture::tokens;
 use loopfit_numerics::log_number::LogNumber;
 
 /// A named constant of a sensitivity recurrence.
@@ -41,7 +41,7 @@ impl Sensitivity {
         match architecture {
             Architecture::Ffn => Self::Ffn(Ffn::new(d, q, r, parameter_bound)),
             Architecture::Transformer { partition } => {
-                let tokens = partition.len() + CONSTANT_TOKENS;
+                let tokens = tokens(partition);
                 let transformer = Transformer::new(d, tokens, q, r, parameter_bound, stabiliser);
                 Self::Transformer(transformer)
             }

@@ -3,7 +3,7 @@
 use crate::Error;
 use loopfit_holder::{Smoothness, TaylorWords};
 use loopfit_model::Architecture;
-use loopfit_model::network::CONSTANT_TOKENS;
+use loopfit_model::architecture::tokens;
 use loopfit_numerics::libm::sqrt;
 
 /// The smallest admissible shape and parameter bound of an architecture.
@@ -69,7 +69,7 @@ impl Thresholds {
             ),
             Architecture::Transformer { partition } => {
                 let q = 2 * (ffn_q + 11 * d + 37);
-                let tokens = (partition.len() + CONSTANT_TOKENS) as f64;
+                let tokens = tokens(partition) as f64;
                 let largest = [
                     3.0 * coefficient,
                     64.0 * (q as f64 + 1.0) + 2.0,

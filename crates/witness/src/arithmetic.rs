@@ -1,7 +1,7 @@
 //! The arithmetic that a block runs in: exact, floats of any precision, `f64` or `f32`.
 
 use crate::rational::Rational;
-use std::fmt::Debug;
+use std::fmt::{Debug, Display, Formatter};
 
 /// Numbers with the operations that a residual ReLU block needs.
 ///
@@ -122,11 +122,35 @@ impl Arithmetic for BigFloat {
 
 /// The floats of the hardware with 53 mantissa bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Double;
+pub struct F64;
 
 /// The floats of the hardware with 24 mantissa bits, in which model files are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Single;
+pub struct F32;
+
+/// One of the arithmetics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArithmeticKind {
+    /// [`Exact`].
+    Exact,
+    /// [`F64`].
+    F64,
+    /// [`F32`].
+    F32,
+    /// [`BigFloat`] with so many mantissa bits.
+    Bits(usize),
+}
+
+impl Display for ArithmeticKind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exact => f.write_str("exact rationals"),
+            Self::F64 => f.write_str("f64"),
+            Self::F32 => f.write_str("f32"),
+            Self::Bits(bits) => write!(f, "floats of {bits} bits"),
+        }
+    }
+}
 
 macro_rules! hardware {
     ($($name:ident, $float:ty, $nearest:ident;)*) => {$(
@@ -166,8 +190,8 @@ macro_rules! hardware {
 }
 
 hardware! {
-    Double, f64, to_f64;
-    Single, f32, to_f32;
+    F64, f64, to_f64;
+    F32, f32, to_f32;
 }
 
 #[cfg(test)]
@@ -194,7 +218,7 @@ mod tests {
 
     #[test]
     fn overflow_leaves_no_number() {
-        assert_eq!(Double.exact(&f64::INFINITY), None);
-        assert_eq!(Single.exact(&f32::NAN), None);
+        assert_eq!(F64.exact(&f64::INFINITY), None);
+        assert_eq!(F32.exact(&f32::NAN), None);
     }
 }

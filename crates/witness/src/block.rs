@@ -31,8 +31,8 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// The largest magnitude of a coefficient.
-    pub fn largest_coefficient(&self) -> Rational {
+    /// The largest magnitude of a parameter.
+    pub fn largest_parameter(&self) -> Rational {
         let outputs = self.outputs.iter().map(|(_, weight)| weight.abs());
         outputs.fold(self.preactivation.largest_coefficient(), Rational::max)
     }
@@ -105,9 +105,9 @@ impl Block {
         }
     }
 
-    /// The largest magnitude of an entry.
-    pub fn largest_coefficient(&self) -> Rational {
-        let units = self.units.iter().map(Unit::largest_coefficient);
+    /// The largest magnitude of a parameter.
+    pub fn largest_parameter(&self) -> Rational {
+        let units = self.units.iter().map(Unit::largest_parameter);
         units.fold(Rational::ZERO, Rational::max)
     }
 }

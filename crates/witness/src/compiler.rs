@@ -304,7 +304,7 @@ impl Compiler<'_> {
                 width,
             });
         }
-        let largest = units.iter().map(Unit::largest_coefficient);
+        let largest = units.iter().map(Unit::largest_parameter);
         let largest = largest.fold(Rational::ZERO, Rational::max);
         let bound = &self.gate.lambda + self.coefficient_bound;
         if largest > bound {

@@ -198,6 +198,9 @@ pub enum Error {
     /// A run that left the range of its floats.
     #[error("the run has left the range of its floats: take an arithmetic with more bits")]
     Overflow,
+    /// A run whose floats are too short.
+    #[error("{0}")]
+    TooFine(Box<crate::construction::run::TooFine>),
     /// A network that is right even where it does nothing.
     #[error(
         "the network returns zero at every input tried at m = {m}, as one that does nothing would: take a target with larger values, a smaller H or a larger m"

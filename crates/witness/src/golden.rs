@@ -26,6 +26,18 @@ pub struct Comparison {
     pub unknown: Vec<String>,
 }
 
+/// Entries for people, which are not compared.
+const TEXTS: [&str; 3] = ["note", "architecture", "target"];
+
+impl Comparison {
+    /// Entries of the file that were not compared though they are not texts for people.
+    pub fn left_out(&self) -> impl Iterator<Item = &str> {
+        let text = |place: &&str| TEXTS.iter().any(|end| place.ends_with(end));
+        let unknown = self.unknown.iter().map(String::as_str);
+        unknown.filter(move |place| !text(place))
+    }
+}
+
 /// A number that differs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {

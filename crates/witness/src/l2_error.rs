@@ -1,7 +1,10 @@
 //! The error of a constructed network over the cube, against the resolution.
 //!
 //! Theorem D.1 promises an `L2` error of order `K^-s`. Here it is measured: the network runs exactly
-//! at random points, off the strips and on them, and the exponent is a fitted slope.
+//! at random points, off the strips and on them, and the exponent is a fitted slope;
+//! [`study`] does so at many resolutions.
+
+pub mod study;
 
 use crate::Error;
 use crate::points::{axis_measure, off_strips, on_strips};

@@ -15,6 +15,7 @@
 //! - [`expression`]: targets as people write them;
 //! - [`evaluator`]: the program that reads a code and evaluates the polynomial of the input's cell;
 //! - [`ffn`]: the looped residual FFN of Theorem D.1;
+//! - [`construction`]: a network of either architecture, from what is asked for to its runs;
 //! - [`plan`]: which resolution given resources afford;
 //! - [`transformer`]: the looped post-LN Transformer of Theorem E.1;
 //! - [`precision`], [`l2_error`]: the studies, how many bits a network needs and how its error falls
@@ -27,6 +28,7 @@ pub mod affine;
 pub mod arithmetic;
 pub mod block;
 pub mod compiler;
+pub mod construction;
 mod error;
 pub mod evaluator;
 pub mod expression;
@@ -46,9 +48,10 @@ pub mod target;
 pub mod transformer;
 
 pub use affine::Affine;
-pub use arithmetic::{Arithmetic, BigFloat, Double, Exact, Single};
+pub use arithmetic::{Arithmetic, ArithmeticKind, BigFloat, Exact, F32, F64};
 pub use block::{Block, Coordinate, Machine, Unit};
 pub use compiler::{Compiler, Gate, Placement};
+pub use construction::{Construction, Network};
 pub use error::Error;
 pub use evaluator::Evaluator;
 pub use expression::Expression;

@@ -6,6 +6,7 @@ use crate::rational::Rational;
 use crate::records::Groups;
 use crate::resolution::Resolution;
 use crate::transformer::resources;
+use loopfit_model::Architecture;
 
 /// The finest construction within given resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,30 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The finest construction of an architecture.
+    ///
+    /// # Reference
+    /// Lemma B.1.
+    pub fn of(
+        architecture: &Architecture,
+        d: usize,
+        s: Rational,
+        h: Rational,
+        iterations: usize,
+        width: usize,
+    ) -> Result<Self, Error> {
+        match architecture.tokens() {
+            None => Self::new(d, s, h, iterations, width),
+            Some(tokens) => Self::transformer(d, s, h, iterations, width, tokens),
+        }
+    }
+
+    /// The groups and the records of each.
+    pub fn groups_and_records(&self) -> (usize, usize) {
+        let (d, m) = (self.resolution.d, self.resolution.m);
+        (1 << (d * self.u), 1 << (d * (m - self.u)))
+    }
+
     /// The largest `m` whose finishing time is affordable with the group exponent that the proof chooses for the width.
     ///
     /// # Formula

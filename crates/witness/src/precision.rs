@@ -3,7 +3,9 @@
 //! The proofs compute with real numbers. Here a network runs in floats of `p` bits on inputs whose
 //! exact output is known, and the [`thresholds`] are the smallest numbers of bits that work.
 //! What runs is a closure from `p` to a [`Verdict`], so every architecture asks the same question;
-//! [`crate::ffn::precision`] is the FFN's answer.
+//! [`crate::ffn::precision`] is the FFN's answer, and [`study`] asks many networks.
+
+pub mod study;
 
 use crate::rational::Rational;
 use crate::records::Groups;

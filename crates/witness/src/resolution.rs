@@ -98,6 +98,17 @@ impl Resolution {
         Rational::power_of_two(-(self.m as i64))
     }
 
+    /// The step to which Taylor coefficients are rounded down.
+    ///
+    /// # Formula
+    /// `H 2^(1-b)`.
+    ///
+    /// # Reference
+    /// Section D.1.1.
+    pub fn quantum(&self) -> Rational {
+        self.h.scaled(1 - self.b() as i64)
+    }
+
     /// The bits of a quantised coefficient.
     ///
     /// # Formula

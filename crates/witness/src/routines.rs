@@ -4,6 +4,7 @@ use crate::Error;
 use crate::affine::Affine;
 use crate::program::{Assignment, Branch, Phase, Program, Register};
 use crate::rational::Rational;
+use loopfit_numerics::named::Named;
 
 /// The function `D` that reads the first bit of a code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,17 @@ pub enum Reader {
     /// # Formula
     #[doc = loopfit_tex::tex!(r"D(c) = 4\operatorname{ReLU}(c - 1/4) - 4\operatorname{ReLU}(c - 1/2)")]
     Dyadic,
+}
+
+impl Named for Reader {
+    const ALL: &'static [Self] = &[Self::Paper, Self::Dyadic];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Dyadic => "dyadic",
+        }
+    }
 }
 
 impl Reader {

@@ -50,7 +50,7 @@ use crate::resolution::Resolution;
 use crate::routines::Reader;
 use crate::target::Target;
 use front::FrontUnits;
-use loopfit_model::network::{CONSTANT_TOKENS, default_partition};
+use loopfit_model::architecture::{default_partition, tokens};
 use loopfit_model::tokens::Tokens;
 
 /// What may be chosen besides target and resolution.
@@ -79,6 +79,11 @@ impl Setting {
             q: None,
             r: None,
         }
+    }
+
+    /// The number `N` of all tokens.
+    pub fn tokens(&self) -> usize {
+        tokens(&self.partition)
     }
 }
 
@@ -149,7 +154,7 @@ impl Witness {
         let p = block.coordinates().len();
         let q_hom = 2 * (p + 1);
         let encoding = Encoding::new(p, setting.q.unwrap_or(q_hom))?;
-        let tokens = setting.partition.len() + CONSTANT_TOKENS;
+        let tokens = setting.tokens();
         let routing = Routing::new(&resolution, groups, tokens, q_hom)?;
         let gate = Gate {
             lambda: Rational::from(gate_factor(q_hom) as i64),

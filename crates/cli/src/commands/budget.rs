@@ -1,12 +1,14 @@
 //! `loopfit budget`.
 
-use crate::architecture::TokensArgument;
+use crate::architecture::ArchitectureArgument;
 use crate::data::{cap, count};
 use crate::exit::Exit;
 use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
-use loopfit_model::{Architecture, Budget};
+use loopfit_model::Budget;
+use loopfit_model::architecture::CONSTANT_TOKENS;
+use loopfit_numerics::named::Named;
 use loopfit_report::{Align, Table};
 
 #[derive(clap::Args)]
@@ -23,22 +25,16 @@ pub(crate) struct Arguments {
     /// Number of outputs: 1, or the number of classes.
     #[arg(long, value_name = "C", default_value_t = 1, value_parser = count)]
     outputs: usize,
-    /// The architecture.
-    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer"])]
-    arch: String,
     #[command(flatten)]
-    tokens: TokensArgument,
+    architecture: ArchitectureArgument,
 }
 
 /// What the numbers of an FFN are, and what `fit` counts.
 const CANONICAL: &str = "All numbers of the paper's form are counted. By default `loopfit fit` counts canonical forms, which leave out those that a change of basis makes redundant: larger shapes fit the same cap there; `--form paper` counts as here.";
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    let architecture = a.tokens.of(&a.arch)?.at(a.dim)?;
-    let tokens = match &architecture {
-        Architecture::Ffn => None,
-        Architecture::Transformer { partition } => Some(partition.len() + 3),
-    };
+    let architecture = a.architecture.choice()?.at(a.dim)?;
+    let tokens = architecture.tokens();
     let budget = Budget::new(a.budget, architecture, a.dim, a.outputs)?;
     budget.useful()?;
     let least = budget.architecture().least_state();
@@ -46,7 +42,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let untied: Vec<_> = budget.untied_shapes().filter(|s| s.q >= least).collect();
     if global.json {
         output::print_json(&object!({
-            "budget": a.budget, "dim": a.dim, "outputs": a.outputs, "arch": a.arch, "tokens": tokens,
+            "budget": a.budget, "dim": a.dim, "outputs": a.outputs, "arch": a.architecture.kind().name(), "tokens": tokens,
             "loop": looped, "untied": untied,
         }))?;
         return Ok(Exit::Done);
@@ -63,7 +59,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let mut text = tokens.map_or(String::new(), |n| {
         format!(
             "Post-LN Transformer with N = {n} tokens: {} of data, one controller, two references; rows of q = 2 keep a sign, and q = 1 would be a constant\n",
-            n - 3
+            n - CONSTANT_TOKENS
         )
     });
     text += &format!(

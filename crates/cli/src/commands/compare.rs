@@ -9,10 +9,10 @@ use crate::effort::{SearchArguments, about};
 use crate::estimating::EstimateArguments;
 use crate::exit::{Exit, usage};
 use crate::methods::MethodsArgument;
+use crate::named::named;
 use crate::progress::Bar;
 use crate::{Global, output};
 use anyhow::Result;
-use clap::ValueEnum;
 use loopfit::{Equal, Fit, Tying};
 use loopfit_report::Comparison;
 use loopfit_report::number;
@@ -46,29 +46,11 @@ pub(crate) struct Arguments {
     search: SearchArguments,
     /// What all methods have in common; with time or flops, Loop (of the residual FFN, if
     /// that is tried) has the updates of --effort and the others as many as cost the same.
-    #[arg(long, value_name = "WHAT", default_value = "updates")]
-    equal: EqualName,
+    #[arg(long, value_name = "WHAT", default_value = "updates", value_parser = named::<Equal>())]
+    equal: Equal,
     /// Write comparison.md, comparison.svg and comparison.html into this directory.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum EqualName {
-    Updates,
-    Time,
-    Flops,
-}
-
-impl EqualName {
-    /// What is asked for; the same number of updates is what a search gives anyway.
-    fn equal(self) -> Option<Equal> {
-        match self {
-            Self::Updates => None,
-            Self::Time => Some(Equal::Time),
-            Self::Flops => Some(Equal::Flops),
-        }
-    }
 }
 
 /// Largest q, r and T on the command line.
@@ -121,7 +103,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let mut fit = a.learn.fit(&read).budget(a.budget);
     fit = a.estimate.apply(a.methods.apply(fit));
     fit = a.search.apply(a.architecture.apply(fit)?)?;
-    fit = given(fit, a.equal.equal(), Fit::equal);
+    // The same number of updates is what a search gives anyway.
+    let equal = Some(a.equal).filter(|equal| *equal != Equal::Updates);
+    fit = given(fit, equal, Fit::equal);
     let seeds = a.first_seed..=last;
     let updates = a.search.updates_option();
     compare(fit, seeds, updates, a.report.as_deref(), global)

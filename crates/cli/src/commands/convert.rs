@@ -2,10 +2,11 @@
 
 use crate::exit::Exit;
 use crate::json::object;
+use crate::named::named;
 use crate::{Global, interrupt, output};
 use anyhow::Result;
-use clap::ValueEnum;
 use loopfit_engine::FittedModel;
+use loopfit_model::FormKind;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -19,25 +20,19 @@ pub(crate) struct Arguments {
     /// The form to write: paper has every number of the paper's networks, canonical leaves out those that a change of basis
     /// makes redundant. Predictions stay the same; in the canonical form up to rounding,
     /// and it exists where the state begins with independent combinations of the inputs.
-    #[arg(long, value_name = "FORM")]
-    form: FormName,
+    #[arg(long, value_name = "FORM", value_parser = named::<FormKind>())]
+    form: FormKind,
     /// Where the model goes.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FormName {
-    Paper,
-    Canonical,
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     output::check_writable(&a.output, &[&a.model])?;
     let model = FittedModel::load(&a.model)?;
     let converted = match a.form {
-        FormName::Paper => model.to_paper(),
-        FormName::Canonical => model.to_canonical()?,
+        FormKind::Paper => model.to_paper(),
+        FormKind::Canonical => model.to_canonical()?,
     };
     interrupt::writing(|| converted.save(&a.output))?;
     if global.json {
@@ -68,6 +63,6 @@ fn describe(model: &FittedModel) -> Value {
     let network = model.parameters.network();
     json!({
         "form": network.form().to_string(), "count": network.count(),
-        "budget": model.provenance.budget, "coefficient_bound": model.bounds.coefficient,
+        "budget": model.provenance.budget, "coefficient_bound": model.bounds.parameter,
     })
 }

@@ -3,12 +3,13 @@
 use crate::asked::wrong;
 use crate::data::{LearnArguments, cap, seed};
 use crate::estimating::EstimateArguments;
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
 use crate::json::object;
+use crate::named::named;
 use crate::progress::Bar;
+use crate::sheet::check_plot;
 use crate::{Global, hints, json, output};
 use anyhow::Result;
-use clap::ValueEnum;
 use loopfit::{Curve, CurvePlan, CurvePoint, Effort, Error};
 use loopfit_report::figure::{self, Curves, LevelLine, Panel, Scale};
 use loopfit_report::number::{self, Exponent};
@@ -33,8 +34,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     estimate: EstimateArguments,
     /// How long to look under each cap.
-    #[arg(long, value_name = "EFFORT", default_value = "quick")]
-    effort: EffortName,
+    #[arg(long, value_name = "EFFORT", default_value = "quick", value_parser = named::<Effort>())]
+    effort: Effort,
     /// Draw the curve into an SVG file.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -43,38 +44,12 @@ pub(crate) struct Arguments {
     seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum EffortName {
-    Quick,
-    Standard,
-    Strong,
-}
-
-impl EffortName {
-    fn effort(self) -> Effort {
-        match self {
-            Self::Quick => Effort::Quick,
-            Self::Standard => Effort::Standard,
-            Self::Strong => Effort::Strong,
-        }
-    }
-}
-
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    if let Some(path) = &a.plot {
-        if path.extension().is_none_or(|e| e != "svg") {
-            return Err(usage(
-                "--plot writes SVG: give a file whose name ends in .svg".to_string(),
-            ));
-        }
-        let read: Vec<_> = a.learn.data.file().into_iter().collect();
-        output::check_writable(path, &read)?;
-    }
+    let files: Vec<_> = a.learn.data.file().into_iter().collect();
+    check_plot(a.plot.as_deref(), &files)?;
     let read = a.learn.read()?;
     let bar = Bar::new(global.quiet);
-    let fit = a
-        .estimate
-        .apply(a.learn.fit(&read).effort(a.effort.effort()));
+    let fit = a.estimate.apply(a.learn.fit(&read).effort(a.effort));
     let fit = fit.seed(a.seed).threads(global.threads);
     let fit = fit.progress(|now| bar.follow(now));
     let wrong = |error: Error| wrong(error, "--effort");

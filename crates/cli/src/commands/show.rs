@@ -1,6 +1,5 @@
 //! `loopfit show`.
 
-use super::witness;
 use crate::architecture::ExpectedArchitecture;
 use crate::exit::Exit;
 use crate::json::object;
@@ -70,17 +69,14 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         ),
         (
             "coefficients within",
-            format!("±{}", model.bounds.coefficient),
+            format!("±{}", model.bounds.parameter),
         ),
         (
             "outputs clipped at",
             format!("±{} in model units", model.bounds.output),
         ),
-        match p.source.strip_prefix(witness::CONSTRUCTED) {
-            Some(of) => (
-                "constructed for",
-                format!("{}, by loopfit {}", of.trim_start_matches(": "), p.version),
-            ),
+        match model.construction() {
+            Some(of) => ("constructed for", format!("{of}, by loopfit {}", p.version)),
             None => (
                 "fitted from",
                 format!("{}, seed {}, by loopfit {}", p.source, p.seed, p.version),

@@ -3,23 +3,26 @@
 mod bound;
 mod distance;
 mod entropy;
+mod function;
 mod holder;
 mod packing;
 mod rate;
 mod schedule;
 
-use crate::architecture::TokensArgument;
+use crate::Global;
+use crate::architecture::ArchitectureArgument;
 use crate::exit::{Exit, usage};
-use crate::{Global, output};
+use crate::json::object;
+use crate::sheet::{Sheet, verdict};
 use anyhow::Result;
 use loopfit_holder::HolderClass;
 use loopfit_model::Architecture;
-use loopfit_model::network::CONSTANT_TOKENS;
 use loopfit_model::reference::LAYER_NORM_STABILISER;
 use loopfit_numerics::log_number::LogNumber;
-use loopfit_report::{Align, Table, number};
+use loopfit_numerics::named::Named;
+use loopfit_report::number;
 use loopfit_theory::problem::LARGEST;
-use loopfit_theory::{Check, Constant, Constants, LoopShape, Problem, Thresholds};
+use loopfit_theory::{Check, Constant, Constants, LoopClass, Problem, Thresholds, Widths};
 use serde_json::{Map, Value, json};
 
 #[derive(clap::Args)]
@@ -99,11 +102,8 @@ impl ConstantArguments {
 struct ProblemArguments {
     #[command(flatten)]
     smoothness: rate::SmoothnessArguments,
-    /// The architecture.
-    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer"])]
-    arch: String,
     #[command(flatten)]
-    tokens: TokensArgument,
+    architecture: ArchitectureArgument,
     /// Bound H of the target and of the output, which decides how large coefficients must be allowed to be.
     #[arg(
         long,
@@ -121,60 +121,46 @@ impl ProblemArguments {
     fn get(&self, used: &[Constant]) -> Result<(Problem, Thresholds)> {
         let smoothness = self.smoothness.get()?;
         HolderClass::new(smoothness, self.bound).map_err(|error| usage(error.to_string()))?;
-        let architecture = architecture(&self.arch, &self.tokens, smoothness.d())?;
+        let architecture = self.architecture.at(smoothness.d())?;
         let thresholds =
             Thresholds::new(smoothness, &architecture, self.bound, LAYER_NORM_STABILISER)
                 .map_err(as_usage)?;
         let constants = self.constants.constants(used)?;
-        Ok((
-            Problem::new(smoothness, architecture, constants),
-            thresholds,
-        ))
-    }
-
-    /// `residual FFN, d = 2, s = 1`.
-    fn words(&self, problem: &Problem) -> String {
-        let smoothness = problem.smoothness();
-        let (d, s) = (smoothness.d(), number::shortest(smoothness.s()));
-        format!(
-            "{}, d = {d}, s = {s}",
-            architecture_words(problem.architecture())
-        )
+        let problem = Problem::new(smoothness, architecture, constants);
+        Ok((problem, thresholds))
     }
 }
 
-/// An architecture from the command line alone.
-fn architecture(key: &str, tokens: &TokensArgument, d: usize) -> Result<Architecture> {
-    let choice = tokens.of(key)?;
-    choice.at(d).map_err(|error| usage(error.to_string()))
+/// `residual FFN, d = 2, s = 1`.
+fn problem_words(problem: &Problem) -> String {
+    let smoothness = problem.smoothness();
+    format!(
+        "{}, d = {}, s = {}",
+        architecture_words(problem.architecture()),
+        smoothness.d(),
+        number::shortest(smoothness.s())
+    )
 }
 
 fn architecture_words(architecture: &Architecture) -> String {
-    match tokens_of(architecture) {
+    match architecture.tokens() {
         None => "residual FFN".to_string(),
         Some(n) => format!("post-LN Transformer with N = {n} tokens"),
     }
 }
 
-/// The number N of all tokens, of a Transformer.
-fn tokens_of(architecture: &Architecture) -> Option<usize> {
-    match architecture {
-        Architecture::Ffn => None,
-        Architecture::Transformer { partition } => Some(partition.len() + CONSTANT_TOKENS),
-    }
+/// What every answer about a problem has in its object.
+fn problem_json(problem: &Problem) -> Map<String, Value> {
+    let smoothness = problem.smoothness();
+    let mut object = object!({ "d": smoothness.d(), "s": smoothness.s(), "a": smoothness.a() });
+    object.extend(architecture_json(problem.architecture()));
+    object
 }
 
-/// What every answer about a problem has in its object.
-fn problem_json(problem: &Problem, key: &str) -> Map<String, Value> {
-    let smoothness = problem.smoothness();
-    let mut object = Map::new();
-    object.insert("arch".into(), json!(key));
-    if let Some(n) = tokens_of(problem.architecture()) {
-        object.insert("N".into(), json!(n));
-    }
-    object.insert("d".into(), json!(smoothness.d()));
-    object.insert("s".into(), json!(smoothness.s()));
-    object.insert("a".into(), json!(smoothness.a()));
+/// The name of an architecture and, of a Transformer, the number of its tokens.
+fn architecture_json(architecture: &Architecture) -> Map<String, Value> {
+    let mut object = object!({ "arch": architecture.kind().name() });
+    object.extend(architecture.tokens().map(|n| ("N".to_string(), json!(n))));
     object
 }
 
@@ -196,19 +182,13 @@ struct ShapeArguments {
 
 impl ShapeArguments {
     /// The shape and the cap.
-    fn get(&self, problem: &Problem, thresholds: &Thresholds) -> Result<(LoopShape, u64)> {
-        let shape = match (self.budget, self.state, self.width) {
-            (None, Some(q), Some(r)) => problem.shape(q, r),
-            (None, q, _) => problem.shape(q.unwrap_or(thresholds.q), thresholds.r),
-            (Some(budget), q, _) => match q {
-                Some(q) => problem.widest(q, budget),
-                None => problem
-                    .default_q(budget, thresholds.q)
-                    .and_then(|q| problem.widest(q, budget)),
-            },
-        }
-        .map_err(as_usage)?;
-        Ok((shape, self.budget.unwrap_or(shape.count)))
+    fn get(&self, problem: &Problem, thresholds: &Thresholds) -> Result<(LoopClass, u64)> {
+        let widths = Widths {
+            budget: self.budget,
+            q: self.state,
+            r: self.width,
+        };
+        problem.choose(widths, Some(thresholds)).map_err(as_usage)
     }
 }
 
@@ -225,72 +205,32 @@ fn as_usage(error: loopfit_theory::Error) -> anyhow::Error {
     usage(error.to_string())
 }
 
-/// An answer in words: a title with the theorem, values by symbol, tables, hypotheses, constants.
-pub(super) struct Sheet {
-    text: String,
+/// Verdicts below a heading.
+fn put_checks(sheet: &mut Sheet, heading: &str, checks: &[Check]) {
+    let words = |check: &Check| format!("{}: {}", check.name, check.sentence);
+    let lines = checks
+        .iter()
+        .map(|check| verdict(check.holds, &words(check)));
+    sheet.lines(heading, lines);
 }
 
-impl Sheet {
-    /// `source` names the theorem or lemma.
-    pub(super) fn new(title: &str, source: &str) -> Self {
-        Self {
-            text: format!("{title}\n{source}\n"),
-        }
-    }
+/// Which constants are open, with the values they have here.
+fn put_constants(sheet: &mut Sheet, values: &Constants, used: &[Constant]) {
+    let line = |constant: &Constant| {
+        let value = number::shortest(values.value(*constant));
+        format!("{} = {value}: {}", constant.name(), constant.meaning())
+    };
+    sheet.lines(
+        "Constants that the theorem leaves open (change them with --set NAME=VALUE)",
+        used.iter().map(line),
+    );
+}
 
-    /// Symbols, their values and what they are.
-    fn values<'a>(&mut self, rows: impl IntoIterator<Item = (&'a str, String, &'a str)>) {
-        let mut table = Table::new([
-            ("symbol", Align::Left),
-            ("value", Align::Right),
-            ("meaning", Align::Left),
-        ]);
-        for (symbol, value, meaning) in rows {
-            table.push([symbol.to_string(), value, meaning.to_string()]);
-        }
-        self.table("", &table);
-    }
-
-    /// A table below its caption, which may be empty.
-    pub(super) fn table(&mut self, caption: &str, table: &Table) {
-        self.text.push('\n');
-        if !caption.is_empty() {
-            self.text += &format!("{caption}\n");
-        }
-        self.text += &table.to_terminal(output::color());
-    }
-
-    /// Each hypothesis with its verdict.
-    fn checks(&mut self, checks: &[Check]) {
-        self.verdicts("Hypotheses", checks);
-    }
-
-    /// Verdicts below a heading.
-    fn verdicts(&mut self, heading: &str, checks: &[Check]) {
-        self.text += &format!("\n{heading}\n");
-        for check in checks {
-            let verdict = if check.holds { "holds" } else { "FAILS" };
-            self.text += &format!("  {verdict}  {}: {}\n", check.name, check.sentence);
-        }
-    }
-
-    /// Which constants are open, with the values they have here.
-    fn constants(&mut self, values: &Constants, used: &[Constant]) {
-        self.text +=
-            "\nConstants that the theorem leaves open (change them with --set NAME=VALUE)\n";
-        for constant in used {
-            let value = number::shortest(values.value(*constant));
-            self.text += &format!("  {} = {value}: {}\n", constant.name(), constant.meaning());
-        }
-    }
-
-    /// A remark.
-    pub(super) fn note(&mut self, sentence: &str) {
-        self.text += &format!("\n{sentence}\n");
-    }
-
-    pub(super) fn print(&self) -> Result<()> {
-        output::print(&self.text)
+/// Whether everything that was checked holds.
+fn exit_of(checks: &[Check]) -> Exit {
+    match checks.iter().all(|check| check.holds) {
+        true => Exit::Done,
+        false => Exit::CheckFailed,
     }
 }
 
@@ -304,30 +244,28 @@ fn constants_json(values: &Constants, used: &[Constant]) -> Value {
     Value::Object(used.iter().map(of).collect())
 }
 
-/// A number and its logarithm under two keys, the number as null where no float holds it.
-fn insert_log(object: &mut Map<String, Value>, key: &str, number: LogNumber) {
-    // Fifteen digits: the last ones are rounding of the logarithm.
-    let value: f64 = format!("{:.14e}", number.value())
-        .parse()
-        .unwrap_or(f64::NAN);
-    let representable = value.is_finite() && (value > 0.0 || number == LogNumber::ZERO);
-    object.insert(
-        key.into(),
-        if representable {
-            json!(value)
-        } else {
-            Value::Null
-        },
-    );
-    let ln = number.ln();
-    object.insert(
-        format!("log_{key}"),
-        if ln.is_finite() {
-            json!(ln)
-        } else {
-            Value::Null
-        },
-    );
+/// Numbers and their logarithms, each under two keys, a number as null where no float holds it.
+fn log_json<const N: usize>(numbers: [(&str, LogNumber); N]) -> Map<String, Value> {
+    let both = |(key, number): (&str, LogNumber)| {
+        // Fifteen digits: the last ones are rounding of the logarithm.
+        let value = format!("{:.14e}", number.value()).parse();
+        let value: f64 = value.unwrap_or(f64::NAN);
+        let representable = value.is_finite() && (value > 0.0 || number == LogNumber::ZERO);
+        let ln = number.ln();
+        [
+            (key.to_string(), json!(representable.then_some(value))),
+            (format!("log_{key}"), json!(ln.is_finite().then_some(ln))),
+        ]
+    };
+    numbers.into_iter().flat_map(both).collect()
+}
+
+/// The same of a number that there may not be.
+fn optional_log_json(key: &str, number: Option<LogNumber>) -> Map<String, Value> {
+    match number {
+        Some(number) => log_json([(key, number)]),
+        None => Map::from_iter([(key.to_string(), Value::Null)]),
+    }
 }
 
 /// Four digits of a number that may be too large or too small for a float.

@@ -7,23 +7,23 @@ mod plan;
 mod precision;
 mod run;
 mod trace;
-mod transformer;
 
-use crate::architecture::TokensArgument;
+use crate::architecture::ArchitectureArgument;
 use crate::data::seeded_simulation;
 use crate::effort::about;
 use crate::exit::{Exit, usage};
+use crate::json::object;
+use crate::named::named;
 use crate::{Global, output};
 use anyhow::Result;
-use clap::ValueEnum;
 use loopfit_engine::{FittedModel, Predictions};
-use loopfit_model::Architecture;
+use loopfit_model::ArchitectureKind;
+use loopfit_numerics::named::Named;
 use loopfit_report::number;
+use loopfit_witness::construction::{AnyTarget, table_seconds};
 use loopfit_witness::target::Floating;
-use loopfit_witness::transformer::Setting;
-use loopfit_witness::{Error, Expression, Rational, Reader, Resolution, Target, ffn};
-use serde_json::{Map, Value, json};
-use std::path::Path;
+use loopfit_witness::{Construction, Error, Expression, Network, Rational, Reader, Resolution};
+use serde_json::{Map, Value};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -90,26 +90,14 @@ struct ConstructionArguments {
     groups: usize,
     /// How a bit of the code is read: as in the paper, with the threshold 1/6, or with the dyadic threshold 1/4,
     /// which binary floats hold.
-    #[arg(long, default_value = "paper")]
-    reader: ReaderName,
-    /// The architecture.
-    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer"])]
-    arch: String,
+    #[arg(long, default_value = "paper", value_parser = named::<Reader>())]
+    reader: Reader,
     #[command(flatten)]
-    tokens: TokensArgument,
+    architecture: ArchitectureArgument,
     /// Stabiliser of the Transformer's layer normalisation; 1/100000 by default.
     #[arg(long, value_name = "E", allow_hyphen_values = true)]
     epsilon_ln: Option<Rational>,
 }
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ReaderName {
-    Paper,
-    Dyadic,
-}
-
-/// A target that can be evaluated from several threads.
-type AnyTarget = Box<dyn Target + Send + Sync>;
 
 impl ConstructionArguments {
     /// The network that is meant, checked as far as no building is needed.
@@ -123,56 +111,31 @@ impl ConstructionArguments {
         let target = target(text, self.dim)?;
         let resolution =
             Resolution::new(target.d(), s.clone(), self.bound.clone(), m).map_err(as_usage)?;
-        if self.epsilon_ln.is_some() && self.arch == "ffn" {
+        if self.epsilon_ln.is_some() && self.architecture.kind() == ArchitectureKind::Ffn {
             return Err(usage(
                 "--epsilon-ln is for the Transformer: add --arch transformer or leave it out"
                     .to_string(),
             ));
         }
-        let choice = self.tokens.of(&self.arch)?.at(target.d());
+        let architecture = self.architecture.at(target.d())?;
+        let stabiliser = self.epsilon_ln.clone();
         Ok(Construction {
-            text: text.clone(),
+            name: text.clone(),
             target,
             resolution,
             groups: self.groups,
-            reader: match self.reader {
-                ReaderName::Paper => Reader::Paper,
-                ReaderName::Dyadic => Reader::Dyadic,
-            },
-            architecture: choice.map_err(|error| usage(error.to_string()))?,
-            stabiliser: match &self.epsilon_ln {
-                Some(stabiliser) => stabiliser.clone(),
-                None => Rational::new(1, 100_000u32),
-            },
+            reader: self.reader,
+            architecture,
+            stabiliser: stabiliser.unwrap_or(Rational::new(1, 100_000u32)),
             padding: (None, None),
         })
     }
 }
 
-/// A network of the proofs, not yet built.
-struct Construction {
-    text: String,
-    target: AnyTarget,
-    resolution: Resolution,
-    groups: usize,
-    reader: Reader,
-    architecture: Architecture,
-    stabiliser: Rational,
-    /// State dimension and hidden width of a Transformer, if more than it needs.
-    padding: (Option<usize>, Option<usize>),
-}
-
-/// Digits that exact runs work on in a second, measured on one core.
-const DIGITS_PER_SECOND: f64 = 4e9;
 /// A time that is worth a word.
 const LONG_SECONDS: f64 = 5.0;
 /// A time that nobody waits for.
 const MOST_SECONDS: f64 = 600.0;
-
-/// Seconds of one exact run of an FFN.
-fn exact_seconds(resolution: &Resolution, u: usize) -> f64 {
-    ffn::run_work(resolution, u) / DIGITS_PER_SECOND
-}
 
 /// Says how long runs take where that is long, and refuses with a sentence those that would not end.
 fn expect(seconds: f64, global: &Global, refusal: impl FnOnce() -> String) -> Result<()> {
@@ -185,17 +148,25 @@ fn expect(seconds: f64, global: &Global, refusal: impl FnOnce() -> String) -> Re
     Ok(())
 }
 
+/// The same for exact runs of one network.
+fn expect_runs(construction: &Construction, runs: usize, global: &Global) -> Result<()> {
+    let (iterations, seconds) = construction.expected(runs);
+    expect(seconds, global, || {
+        format!(
+            "an exact run would make {} iterations, {} in all: take a smaller m, or other groups with -u",
+            number::value(iterations as f64, 2, number::Exponent::Own),
+            about(seconds)
+        )
+    })
+}
+
 /// The same for a table with a network for each of these times, which threads share.
 fn expect_table(networks: &[f64], global: &Global, fewer: &str) -> Result<()> {
     let threads = match global.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
     };
-    let (all, longest) = (
-        networks.iter().sum::<f64>(),
-        networks.iter().copied().fold(0.0, f64::max),
-    );
-    let seconds = longest.max(all / threads as f64);
+    let seconds = table_seconds(networks, threads);
     expect(seconds, global, || {
         format!(
             "this table would take {}: take a smaller --to or fewer {fewer}",
@@ -204,94 +175,19 @@ fn expect_table(networks: &[f64], global: &Global, fewer: &str) -> Result<()> {
     })
 }
 
-/// A network of the proofs.
-enum Built {
-    Ffn(Box<ffn::Witness>),
-    Transformer(Box<loopfit_witness::transformer::Witness>),
+/// `FFN witness: x1/2, d = 1, ...`.
+fn title(construction: &Construction, network: &Network) -> String {
+    format!("{} witness: {}", network.name(), construction.words())
 }
 
-impl Construction {
-    /// The network.
-    fn build(&self) -> Result<Built> {
-        let resolution = self.resolution.clone();
-        let Architecture::Transformer { partition } = &self.architecture else {
-            return Ok(Built::Ffn(Box::new(self.ffn()?)));
-        };
-        let setting = Setting {
-            partition: partition.clone(),
-            stabiliser: self.stabiliser.clone(),
-            reader: self.reader,
-            q: self.padding.0,
-            r: self.padding.1,
-        };
-        let witness = loopfit_witness::transformer::Witness::new(
-            resolution,
-            self.groups,
-            setting,
-            &*self.target,
-        );
-        Ok(Built::Transformer(Box::new(witness.map_err(as_usage)?)))
-    }
-
-    /// The FFN witness.
-    fn ffn(&self) -> Result<ffn::Witness> {
-        let resolution = self.resolution.clone();
-        ffn::Witness::new(resolution, self.groups, self.reader, &*self.target).map_err(as_usage)
-    }
-
-    /// Says how long exact runs take where that is long, and refuses those that would not end.
-    fn expect(&self, runs: usize, global: &Global) -> Result<()> {
-        let groups = self.groups.min(self.resolution.m);
-        let seconds = exact_seconds(&self.resolution, groups) * runs as f64;
-        expect(seconds, global, || {
-            let iterations = ffn::finishing_time(&self.resolution, groups) as f64;
-            format!(
-                "an exact run would make {} iterations, {} in all: take a smaller m, or other groups with -u",
-                number::value(iterations, 2, number::Exponent::Own),
-                about(seconds)
-            )
-        })
-    }
-
-    /// `x1/2, d = 1, s = 1, H = 1, K = 2^3 = 8, 1 group along each axis`.
-    fn words(&self) -> String {
-        let resolution = &self.resolution;
-        format!(
-            "{}, d = {}, s = {}, H = {}, K = 2^{} = {}, {} along each axis",
-            self.text,
-            resolution.d,
-            resolution.s,
-            resolution.h,
-            resolution.m,
-            resolution.cells_per_axis(),
-            number::count(1 << self.groups.min(63), "group")
-        )
-    }
-
-    /// What every answer has in its object.
-    fn to_json(&self) -> Map<String, Value> {
-        let resolution = &self.resolution;
-        let mut object = Map::new();
-        for (key, value) in [
-            ("target", json!(self.text)),
-            ("d", json!(resolution.d)),
-            ("s", json!(resolution.s.to_string())),
-            ("H", json!(resolution.h.to_string())),
-            ("m", json!(resolution.m)),
-            ("K", json!(resolution.cells_per_axis())),
-            ("u_grp", json!(self.groups)),
-            (
-                "arch",
-                json!(match self.architecture {
-                    Architecture::Ffn => "ffn",
-                    Architecture::Transformer { .. } => "transformer",
-                }),
-            ),
-        ] {
-            object.insert(key.into(), value);
-        }
-        object
-    }
+/// What every answer has in its object.
+fn to_json(construction: &Construction) -> Map<String, Value> {
+    let resolution = &construction.resolution;
+    object!({
+        "target": construction.name, "d": resolution.d, "s": resolution.s.to_string(),
+        "H": resolution.h.to_string(), "m": resolution.m, "K": resolution.cells_per_axis(),
+        "u_grp": construction.groups, "arch": construction.architecture.kind().name(),
+    })
 }
 
 /// A target by its name.
@@ -325,17 +221,6 @@ fn resolutions(from: usize, to: usize) -> Result<Vec<usize>> {
     }
 }
 
-/// Checks before any work that a figure can be written.
-fn check_plot(path: Option<&Path>) -> Result<()> {
-    let Some(path) = path else { return Ok(()) };
-    if path.extension().is_none_or(|ending| ending != "svg") {
-        return Err(usage(
-            "--plot writes SVG: give a file whose name ends in .svg".to_string(),
-        ));
-    }
-    output::check_writable(path, &[])
-}
-
 /// A point of the cube, coordinates separated by commas: 1/3,0.25.
 #[derive(Clone, Debug, PartialEq)]
 struct PointArgument(Vec<Rational>);
@@ -349,11 +234,10 @@ impl std::str::FromStr for PointArgument {
     }
 }
 
-impl PointArgument {
-    fn text(&self) -> String {
-        let parts: Vec<String> = self.0.iter().map(Rational::to_string).collect();
-        parts.join(",")
-    }
+/// A point as users write it.
+fn point_text(x: &[Rational]) -> String {
+    let parts: Vec<String> = x.iter().map(Rational::to_string).collect();
+    parts.join(",")
 }
 
 /// A rational as p/q while that is short, otherwise its value to some digits.
@@ -367,18 +251,19 @@ fn short(value: &Rational) -> String {
     }
 }
 
-/// Says that a network is zero at inputs where its target is not: values of `u` beside the target.
-fn say_if_zero(construction: &Construction, values: &[(&Rational, &Rational)], global: &Global) {
-    let resolution = &construction.resolution;
-    if !values.is_empty()
-        && values.iter().all(|(u, _)| u.is_zero())
-        && values.iter().any(|(_, f0)| !f0.is_zero())
-    {
-        let step = resolution.h.scaled(1 - resolution.b() as i64);
+/// Four digits of an error.
+fn digits(value: f64) -> String {
+    number::value(value, 4, number::Exponent::Own)
+}
+
+/// Says that a network is zero at inputs where its target is not.
+fn say_if_silent(silent: bool, construction: &Construction, global: &Global) {
+    if silent {
         say(
             global,
             &format!(
-                "the network is zero here: coefficients are rounded down to multiples of H 2^(1-b) = {step}; take a larger m to see more of the target"
+                "the network is zero here: coefficients are rounded down to multiples of H 2^(1-b) = {}; take a larger m to see more of the target",
+                construction.resolution.quantum()
             ),
         );
     }
@@ -387,20 +272,12 @@ fn say_if_zero(construction: &Construction, values: &[(&Rational, &Rational)], g
 /// What a person should know of a constructed network that predicts nothing but zeros.
 pub(crate) fn silent(model: &FittedModel, predictions: &Predictions) -> Option<String> {
     match predictions {
-        Predictions::Responses(values) if is_constructed(model) && values.iter().all(|v| *v == 0.0) => Some(
+        Predictions::Responses(values) if model.construction().is_some() && values.iter().all(|v| *v == 0.0) => Some(
             "every prediction is zero: in 32 bits this constructed network never leaves zero, or its target is below the resolution; `witness run` runs it exactly".to_string(),
         ),
         _ => None,
     }
 }
-
-/// Whether a model is a network of the proofs.
-pub(crate) fn is_constructed(model: &FittedModel) -> bool {
-    model.provenance.source.starts_with(CONSTRUCTED)
-}
-
-/// How the source of a constructed model begins.
-pub(super) const CONSTRUCTED: &str = "constructed, not fitted";
 
 /// Says something unless asked not to.
 fn say(global: &Global, sentence: &str) {

@@ -224,3 +224,26 @@ fn columns_are_described() {
     let p = fit(&plain, Task::Regression, &[0, 1, 2]).unwrap();
     assert!(p.describe(&plain, &[0, 1, 2]).unwrap().is_empty());
 }
+
+/// Mean 3 and SD 2 of column a: a uniform law on 3 ± 2 sqrt 3 has them. Columns of categories and of densities have their own.
+#[test]
+fn intervals_have_the_moments_of_the_training_rows() {
+    let table = table(TRAIN);
+    let p = fit(&table, Task::Regression, &[0, 1, 2, 3]).unwrap();
+    let (low, width) = p.inputs()[0].interval();
+    assert!((low + width / 2.0 - 3.0).abs() < 1e-12);
+    assert!((width * width / 12.0 - 4.0).abs() < 1e-12);
+    assert_eq!(p.inputs()[1].interval(), (0.0, 1.0));
+    assert_eq!(
+        Preprocessing::unchanged(1).inputs()[0].interval(),
+        (0.0, 1.0)
+    );
+    let unit = Input::Unit {
+        name: "u".into(),
+        low: -2.0,
+        width: 5.0,
+        median: 0.0,
+        range: None,
+    };
+    assert_eq!(unit.interval(), (-2.0, 5.0));
+}

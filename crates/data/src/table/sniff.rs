@@ -1,5 +1,6 @@
 //! Guessing a text file's layout from its first lines.
 
+use loopfit_numerics::named::Named;
 use std::convert::Infallible;
 use std::fmt;
 
@@ -22,6 +23,26 @@ pub enum Delimiter {
     Comma,
     /// Any run of blanks and tabs; such files have no quotation marks.
     Whitespace,
+}
+
+impl Named for Delimiter {
+    const ALL: &'static [Self] = &[
+        Self::Comma,
+        Self::Semicolon,
+        Self::Tab,
+        Self::Bar,
+        Self::Whitespace,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Comma => "comma",
+            Self::Semicolon => "semicolon",
+            Self::Tab => "tab",
+            Self::Bar => "bar",
+            Self::Whitespace => "whitespace",
+        }
+    }
 }
 
 impl Delimiter {
@@ -70,6 +91,17 @@ pub enum Decimal {
     Point,
     /// `0,5`; points may group the digits of the whole part, `1.234,5`.
     Comma,
+}
+
+impl Named for Decimal {
+    const ALL: &'static [Self] = &[Self::Point, Self::Comma];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Point => "point",
+            Self::Comma => "comma",
+        }
+    }
 }
 
 impl Decimal {

@@ -2,7 +2,7 @@
 
 use crate::order::Order;
 use loopfit_model::Network;
-use loopfit_model::network::CONSTANT_TOKENS;
+use loopfit_model::architecture::tokens;
 use std::ops::Range;
 
 /// The packed order of a Transformer's coefficients: for each data token its rows (inputs and
@@ -45,7 +45,7 @@ impl Packing {
             d: network.d(),
             q: network.q(),
             r: network.r(),
-            n: partition.len() + CONSTANT_TOKENS,
+            n: tokens(partition),
             outputs: network.outputs(),
             iterations: network.tying().iterations(),
             blocks: network.tying().blocks(),

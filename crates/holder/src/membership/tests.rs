@@ -165,3 +165,22 @@ fn boundary_values_are_free() {
     let f = |x: &[f64]| if x[0] > 0.0 && x[0] < 1.0 { 0.0 } else { 1.0 };
     assert!(check(1, 2.5, 1.0, f).holds());
 }
+
+/// Many derivatives are refused before they are begun: of high orders always, of low ones where points are many.
+#[test]
+fn long_checks_are_refused() {
+    let f = |d| FiniteDifferences::of_network(d, |x: &[f64]| x[0], &[0.5]);
+    let refused = |d: usize, s: f64, points: usize| {
+        let sampling = Sampling {
+            seed: 0,
+            points,
+            pairs: points,
+        };
+        class(d, s, 1.0).check_work(&f(d), &sampling).is_err()
+    };
+    assert!(!refused(2, 1.5, 2000) && refused(2, 1.5, 100_000_000));
+    assert!(refused(1, 25.0, 2000) && refused(1, 1e9, 1));
+    // Values of 32 bits are off by some of their last places, at a scale of one at least.
+    let error = |value: f64| FiniteDifferences::of_network(1, |x: &[f64]| x[0], &[value]).error(0);
+    assert_eq!(error(-8.0), 8.0 * error(0.25));
+}

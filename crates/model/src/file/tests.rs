@@ -1,6 +1,6 @@
 use super::*;
+use crate::architecture::Architecture;
 use crate::init::fresh;
-use crate::network::Architecture;
 use crate::tying::Tying;
 use loopfit_numerics::stream::Stream;
 use safetensors::SafeTensors;

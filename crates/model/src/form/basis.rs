@@ -1,7 +1,8 @@
 //! From the paper's form to the canonical one: the basis of the state in which the lift begins with an identity block.
 
 use super::Form;
-use crate::network::{Architecture, Network, ShapeError};
+use crate::architecture::Architecture;
+use crate::network::{Network, ShapeError};
 use crate::parameters::{Parameters, ParametersError};
 
 /// Size of a pivot, relative to the largest coefficient of the lift, below which the lift has no full rank: the coefficients

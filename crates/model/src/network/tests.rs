@@ -1,4 +1,6 @@
 use super::*;
+use crate::architecture::{ArchitectureKind, default_partition};
+use loopfit_numerics::named::Named;
 use proptest::prelude::*;
 
 /// The 21 entries (q, r, T, P) of the table of frozen simulation configurations
@@ -185,5 +187,21 @@ proptest! {
             count(&transformer, c, untied),
             count(&transformer, 1, untied) + (c - 1) * (n * q + 1)
         );
+    }
+}
+
+/// N = M + 3: one controller and two references stand behind the data tokens; and the names are those of files.
+#[test]
+fn tokens_and_names() {
+    assert_eq!(Architecture::Ffn.tokens(), None);
+    assert_eq!(Architecture::transformer(20).tokens(), Some(11));
+    for (architecture, kind) in [
+        (Architecture::Ffn, ArchitectureKind::Ffn),
+        (Architecture::transformer(3), ArchitectureKind::Transformer),
+    ] {
+        assert_eq!(architecture.kind(), kind);
+        assert_eq!(ArchitectureKind::named(kind.name()), Some(kind));
+        let json = serde_json::to_value(&architecture).unwrap();
+        assert_eq!(json["kind"], kind.name());
     }
 }

@@ -52,6 +52,30 @@ pub struct Curve {
     pub points: Vec<Point>,
 }
 
+impl Curve {
+    /// A line through points, without bands and dots.
+    pub fn line(
+        name: impl Into<String>,
+        color: usize,
+        dashed: bool,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        let point = |(x, y)| Point {
+            x,
+            centre: y,
+            low: y,
+            high: y,
+            values: Vec::new(),
+        };
+        Self {
+            name: name.into(),
+            color,
+            dashed,
+            points: points.into_iter().map(point).collect(),
+        }
+    }
+}
+
 /// A point of a curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {

@@ -1,6 +1,6 @@
 use super::pair::Pair;
 use super::*;
-use crate::Method;
+use crate::Cubature;
 use loopfit_likelihood::{Bernoulli, ScalarLikelihood};
 use loopfit_numerics::quadrature::integrate;
 use loopfit_numerics::stream::Stream;
@@ -51,11 +51,11 @@ fn between_at(
 }
 
 fn quadrature(d: usize, points: usize) -> Integration {
-    Integration::new(d, Method::Quadrature, points).unwrap()
+    Integration::new(d, Cubature::Quadrature, points).unwrap()
 }
 
 fn monte_carlo(d: usize, points: usize, seed: u64) -> Integration {
-    Integration::new(d, Method::MonteCarlo { seed }, points).unwrap()
+    Integration::new(d, Cubature::MonteCarlo { seed }, points).unwrap()
 }
 
 fn close(got: f64, expected: f64, what: &str) {
@@ -257,7 +257,7 @@ fn what_the_law_does_not_see_does_not_count() {
         let moved = |x: &[f64], c: usize| g(x, c) + 1.3 + added * x[0];
         let plain = between(model, quadrature(2, 1024), &f, &g).unwrap();
         let moved = between(model, quadrature(2, 1024), &f, moved).unwrap();
-        let parts: [fn(&Distances) -> Estimate; 3] = [|d| d.h2, |d| d.kl, |d| d.l2_centred];
+        let parts: [fn(&Distances) -> Measured; 3] = [|d| d.h2, |d| d.kl, |d| d.l2_centred];
         for of in parts {
             close(of(&moved).value, of(&plain).value, "shifted");
         }
@@ -274,11 +274,11 @@ fn intervals_cover_the_quadrature() {
         let exact = between(model, quadrature(2, 1 << 14), f, g).unwrap();
         let draws = (0..100).map(|seed| between(model, monte_carlo(2, 1024, seed), f, g).unwrap());
         let draws: Vec<Distances> = draws.collect();
-        let rho = |d: &Distances| Estimate {
+        let rho = |d: &Distances| Measured {
             value: d.rho.value.value(),
             error: d.rho.error.value(),
         };
-        let parts: [fn(&Distances) -> Estimate; 5] =
+        let parts: [fn(&Distances) -> Measured; 5] =
             [|d| d.h2, |d| d.kl, |d| d.l2, |d| d.l2_centred, rho];
         for of in parts {
             let covers = |d: &&Distances| (of(d).value - of(&exact).value).abs() <= of(d).error;
@@ -340,7 +340,7 @@ fn nothing_overflows() {
     assert!((got.rho.value.ln() / (1.5e6 + 2f64.ln()) - 1.0).abs() < 1e-14);
     assert_eq!(
         got.h2,
-        Estimate {
+        Measured {
             value: 2.0,
             error: 0.0
         }

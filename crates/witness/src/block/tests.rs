@@ -1,5 +1,5 @@
 use super::*;
-use crate::arithmetic::{BigFloat, Double, Exact};
+use crate::arithmetic::{BigFloat, Exact, F64};
 use proptest::prelude::*;
 
 /// Blocks with any sparsity pattern on four coordinates, not compiled from anything: units are
@@ -64,14 +64,14 @@ proptest! {
     #[test]
     fn skipping_is_invisible_to_floats(block in blocks(), start in prop::collection::vec(-3i64..=3, 4)) {
         let start: Vec<_> = start.into_iter().map(Rational::from).collect();
-        let (big, double) = (Machine::new(&block, BigFloat::new(53)), Machine::new(&block, Double));
+        let (big, double) = (Machine::new(&block, BigFloat::new(53)), Machine::new(&block, F64));
         let mut a = big.state(start.iter().map(|x| BigFloat::new(53).number(x)).collect());
         let mut b = double.state(start.iter().map(Rational::to_f64).collect());
         for _ in 0..5 {
             big.step(&mut a);
             double.step(&mut b);
             for (a, b) in a.values().iter().zip(b.values()) {
-                prop_assert_eq!(BigFloat::new(53).exact(a), Double.exact(b));
+                prop_assert_eq!(BigFloat::new(53).exact(a), F64.exact(b));
             }
         }
     }
@@ -101,7 +101,7 @@ fn entries_are_counted_without_zeros() {
             w2: 2
         }
     );
-    assert_eq!(block.largest_coefficient(), 7.into());
+    assert_eq!(block.largest_parameter(), 7.into());
     let expected = "a: h = ReLU(2 x - y - 7); x += 1 h; y += 0 h\nb: h = ReLU(x); y += -3 h\n";
     assert_eq!(block.to_string(), expected);
 }

@@ -76,7 +76,7 @@ proptest! {
             register_bound: &Rational::from(30),
         };
         block.extend(compiler.compile().unwrap());
-        prop_assert!(block.largest_coefficient() <= Rational::from(300));
+        prop_assert!(block.largest_parameter() <= Rational::from(300));
         let machine = Machine::new(&block, Exact);
         let mut values = vec![Rational::ZERO; block.coordinates().len()];
         values[..start.len()].clone_from_slice(&start);

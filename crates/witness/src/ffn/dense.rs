@@ -5,7 +5,7 @@ use crate::ffn::Witness;
 use crate::rational::Rational;
 use loopfit_model::{Network, Parameters, Tying};
 
-/// A coefficient that a float of 32 bits does not hold.
+/// A parameter that a float of 32 bits does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rounded {
     /// The tensor's name, as in model files.
@@ -21,9 +21,9 @@ pub struct Rounded {
 /// The model that a construction is, and what writing it in floats of 32 bits changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// The coefficients, rounded to the nearest.
+    /// The parameters, rounded to the nearest.
     pub parameters: Parameters,
-    /// The coefficients that are not what they should be, for a file beside the model: long codes,
+    /// The parameters that are not what they should be, for a file beside the model: long codes,
     /// thresholds such as `1/6`, shares `1/M_Tay`.
     pub rounded: Vec<Rounded>,
 }
@@ -46,8 +46,8 @@ impl Witness {
         network.map_err(|error| Error::Shape(error.to_string()))
     }
 
-    /// The coefficients that are not zero: tensor, row, column and value.
-    pub fn coefficients(&self) -> Vec<(&'static str, usize, usize, Rational)> {
+    /// The parameters that are not zero: tensor, row, column and value.
+    pub fn exact_parameters(&self) -> Vec<(&'static str, usize, usize, Rational)> {
         let mut entries = Vec::new();
         for (coordinate, i) in self.inputs() {
             entries.push(("input.weight", coordinate, i, Rational::ONE));
@@ -70,7 +70,7 @@ impl Witness {
         entries
     }
 
-    /// The flat vector of coefficients of such a network, in another number type.
+    /// The flat vector of parameters of such a network, in another number type.
     pub fn dense<T: Clone + Default>(
         &self,
         network: &Network,
@@ -78,7 +78,7 @@ impl Witness {
     ) -> Vec<T> {
         let layout = network.layout();
         let mut values = vec![T::default(); network.count()];
-        for (tensor, row, column, exact) in self.coefficients() {
+        for (tensor, row, column, exact) in self.exact_parameters() {
             let view = layout.get(tensor).expect("a tensor of a residual FFN");
             values[view.offset + row * view.cols + column] = number(&exact);
         }
@@ -95,7 +95,7 @@ impl Witness {
         let is_rounded =
             |exact: &Rational| Rational::from_f64(exact.to_f32().into()).as_ref() != Some(exact);
         let rounded = self
-            .coefficients()
+            .exact_parameters()
             .into_iter()
             .filter(|(.., exact)| is_rounded(exact))
             .map(|(tensor, row, column, exact)| Rounded {

@@ -188,7 +188,7 @@ impl<'a> Trial<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arithmetic::{Double, Single};
+    use crate::arithmetic::{F32, F64};
     use crate::resolution::Resolution;
     use crate::routines::Reader;
     use crate::target::Polynomial;
@@ -221,10 +221,7 @@ mod tests {
     fn verdicts(d: usize, s: i64, m: usize, u: usize, reader: Reader) -> [Verdict; 2] {
         let witness = witness(d, s, m, u, reader);
         let trial = Trial::new(&witness, &SAMPLE).unwrap();
-        [
-            trial.verdict(Double).unwrap(),
-            trial.verdict(Single).unwrap(),
-        ]
+        [trial.verdict(F64).unwrap(), trial.verdict(F32).unwrap()]
     }
 
     /// As an independent program found: the paper's threshold 1/6 is not a float, so that groups of
@@ -277,8 +274,8 @@ mod tests {
                 let witness = witness(d, s, m, u, reader);
                 let trial = Trial::new(&witness, &SAMPLE).unwrap();
                 assert_eq!(trial.verdict(Exact), Ok(Verdict::Exact));
-                assert_eq!(trial.verdict(Double), trial.verdict(BigFloat::new(53)));
-                assert_eq!(trial.verdict(Single), trial.verdict(BigFloat::new(24)));
+                assert_eq!(trial.verdict(F64), trial.verdict(BigFloat::new(53)));
+                assert_eq!(trial.verdict(F32), trial.verdict(BigFloat::new(24)));
                 let found = trial.thresholds().unwrap();
                 let works = found.works.unwrap();
                 assert_eq!(found.tried[&(works - 1)], Verdict::Fails);

@@ -89,7 +89,7 @@ pub struct Resources {
     /// The iterations after which the network has finished, `S_{m,u}` (S34).
     pub finishing_time: usize,
     /// The largest magnitude of a coefficient of the block.
-    pub largest_coefficient: Rational,
+    pub largest_parameter: Rational,
     /// The entries of the block that are not zero.
     pub entries: Entries,
     /// The coefficients of the dense network, `B_L`.
@@ -193,7 +193,7 @@ impl Resources {
                 "B_* = 2 (3 B_eval + 22) (S35)",
                 2 * (3 * b_eval + 22),
                 Relation::AtMost,
-                block.largest_coefficient(),
+                block.largest_parameter(),
             ),
         ];
         Self {
@@ -205,7 +205,7 @@ impl Resources {
             tau: resolution.tau(),
             selection_time,
             finishing_time,
-            largest_coefficient: block.largest_coefficient(),
+            largest_parameter: block.largest_parameter(),
             entries: block.entries(),
             count: Architecture::Ffn.count(d, 1, q, r, 1),
             code_length: groups.records() * resolution.record_length(),
@@ -229,7 +229,7 @@ impl Resources {
 
 /// The largest magnitude of a coefficient of some units.
 fn largest(units: &[Unit]) -> Rational {
-    let of = units.iter().map(Unit::largest_coefficient);
+    let of = units.iter().map(Unit::largest_parameter);
     of.fold(Rational::ZERO, Rational::max)
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::arithmetic::{BigFloat, Double, Exact};
+use crate::arithmetic::{BigFloat, Exact, F64};
 use crate::expression::Expression;
 use crate::interpreter::Interpreter;
 use crate::target::Polynomial;
@@ -216,7 +216,7 @@ fn dyadic_readers_are_unbounded_between_codes() {
 }
 
 /// The model is an ordinary one: in f64 the dense network, padded, gives the bits that the sparse
-/// run in `Double` gives, and with the dyadic reader those of the exact run.
+/// run in `F64` gives, and with the dyadic reader those of the exact run.
 #[test]
 fn witnesses_are_ordinary_networks() {
     for (d, s, m, u) in [(1, "1", 2, 1), (2, "1", 1, 0), (1, "2", 1, 1)] {
@@ -232,7 +232,7 @@ fn witnesses_are_ordinary_networks() {
                 let x = off_strips(witness.resolution(), &[numerator << 28, 0x5800_0000]);
                 let floats: Vec<_> = x.iter().map(Rational::to_f64).collect();
                 let dense = forward_values(&network, &values, &floats)[0];
-                let runner = witness.runner(Double);
+                let runner = witness.runner(F64);
                 let mut run = runner.start(&x).unwrap();
                 run.advance(t);
                 assert_eq!(dense, run.output().unwrap().u.to_f64());

@@ -70,7 +70,7 @@ pub(super) fn describe(case: &Case) -> Result<Value, Error> {
             "tau_m": resources.tau,
             "t_lookup": resources.selection_time,
             "S": resources.finishing_time,
-            "max_abs_coef": resources.largest_coefficient.to_string(),
+            "max_abs_coef": resources.largest_parameter.to_string(),
             "nnz_W1": resources.entries.w1,
             "nnz_b1": resources.entries.b1,
             "nnz_W2": resources.entries.w2,

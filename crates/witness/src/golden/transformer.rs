@@ -94,7 +94,7 @@ pub(super) fn describe(case: &Case) -> Result<Value, Error> {
             "readout_J": correction.j,
             "readout_code_digits": resources.correction_length,
             "code_digits_L": resources.code_length,
-            "max_coef": resources.largest_coefficient.to_string(),
+            "max_coef": resources.largest_parameter.to_string(),
             "M0": resources.parameter_bound.to_string(),
         },
         "group_codes": texts(witness.codes()),

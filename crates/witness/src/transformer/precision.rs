@@ -8,12 +8,16 @@ use super::real::Real;
 use crate::Error;
 use crate::arithmetic::BigFloat;
 use crate::rational::Rational;
+use loopfit_numerics::libm::log2;
 
 /// Bits for forty decimal digits of the output and for roundings that do not pile up.
 const OUTPUT_BITS: usize = 192;
 
 /// Outputs agree where they differ by less than this power of two, as a fraction of `H`.
 const AGREEMENT: i64 = -160;
+
+/// Bits beyond those of the grid's accuracy to which the scale settles.
+const SETTLED_BITS: f64 = 40.0;
 
 /// How often more bits are tried before giving up.
 const ATTEMPTS: usize = 4;
@@ -43,6 +47,25 @@ impl Witness {
     /// The network on its tokens.
     pub fn physical<A: Real>(&self, arithmetic: A) -> PhysicalRunner<'_, A> {
         PhysicalRunner::new(self, arithmetic)
+    }
+
+    /// Iterations after clearing until the scale has settled to `2^-40` of the grid's accuracy; ten at least.
+    ///
+    /// # Formula
+    /// The discrepancy shrinks by `(eps_LN / (1 + eps_LN))^2` with each.
+    ///
+    /// # Reference
+    /// (S66).
+    pub fn settling(&self) -> usize {
+        let (eps, resolution) = (self.setting().stabiliser.to_f64(), self.resolution());
+        let bits = SETTLED_BITS + resolution.m as f64 * resolution.s.to_f64();
+        let per_iteration = 2.0 * log2((1.0 + eps) / eps);
+        (bits / per_iteration).ceil().max(10.0) as usize
+    }
+
+    /// The iterations until everything is cleared and the scale has settled.
+    pub fn finishing_time(&self) -> usize {
+        self.resources().times.clear + self.settling()
     }
 
     /// The mantissa bits with which a run starts.

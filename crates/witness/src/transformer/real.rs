@@ -1,6 +1,6 @@
 //! What layer normalisation and attention need of an arithmetic beyond sums and products.
 
-use crate::arithmetic::{Arithmetic, BigFloat, Double, Single};
+use crate::arithmetic::{Arithmetic, BigFloat, F32, F64};
 use crate::rational::Rational;
 use dashu_int::ops::{BitTest, DivRem, SquareRoot, UnsignedAbs};
 use dashu_int::{IBig, UBig};
@@ -125,7 +125,7 @@ fn sticky(number: IBig, negative: bool, whole: bool) -> IBig {
     }
 }
 
-impl Real for Double {
+impl Real for F64 {
     fn divide(&self, a: &f64, b: &f64) -> f64 {
         a / b
     }
@@ -143,7 +143,7 @@ impl Real for Double {
     }
 }
 
-impl Real for Single {
+impl Real for F32 {
     fn divide(&self, a: &f32, b: &f32) -> f32 {
         a / b
     }

@@ -9,7 +9,6 @@ use crate::records::Groups;
 use crate::resolution::Resolution;
 use crate::routines::Reader;
 use loopfit_model::Architecture;
-use loopfit_model::network::CONSTANT_TOKENS;
 use std::fmt;
 
 /// The iterations at which the parts of the program are done.
@@ -98,7 +97,7 @@ pub struct Resources {
     /// The digits of the correction's code.
     pub correction_length: usize,
     /// The largest magnitude of a coefficient of the FFN.
-    pub largest_coefficient: Rational,
+    pub largest_parameter: Rational,
     /// The parameter bound `M_0`.
     pub parameter_bound: Rational,
     table: Vec<Resource>,
@@ -181,7 +180,7 @@ pub fn group_exponent(resolution: &Resolution, r: usize) -> Result<usize, Error>
 /// # Reference
 /// Section E.4.
 fn parameter_bound(resolution: &Resolution, setting: &Setting, q_hom: usize) -> Rational {
-    let tokens = setting.partition.len() + CONSTANT_TOKENS;
+    let tokens = setting.tokens();
     let whole = [3 * resolution.b_eval(), gate_factor(q_hom) + 2, tokens];
     let largest = whole.map(|n| Rational::from(n as i64)).into_iter();
     let largest = largest.fold(resolution.h.scaled(1), Rational::max);
@@ -222,7 +221,7 @@ impl Resources {
             p_nat: native_dimension(resolution),
             q_hom,
             q: encoding.q(),
-            tokens: setting.partition.len() + CONSTANT_TOKENS,
+            tokens: setting.tokens(),
             gate: gate_factor(q_hom),
             units,
             routing_allowed: 53 * d + 5,
@@ -236,7 +235,7 @@ impl Resources {
             times,
             code_length: groups.records() * resolution.record_length(),
             correction_length: correction.digits(),
-            largest_coefficient: block.largest_coefficient(),
+            largest_parameter: block.largest_parameter(),
             parameter_bound: parameter_bound(resolution, setting, q_hom),
             table: Vec::new(),
         };
@@ -330,7 +329,7 @@ impl Resources {
                 formula: "M_0 = max{3 B_eval, 64 (q_hom + 1) + 2, N, sqrt(1 + eps_LN), 2H}",
                 stated: self.parameter_bound.clone(),
                 relation: at_most,
-                built: self.largest_coefficient.clone(),
+                built: self.largest_parameter.clone(),
             },
         ]
     }

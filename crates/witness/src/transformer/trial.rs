@@ -26,7 +26,7 @@ pub struct Trial<'a> {
 
 /// Outputs agree where they differ by less than `2^-NEAR H`. Half a quantisation step would do for the output, but at
 /// coarse resolutions an interrupted program may come that near by chance.
-const NEAR: i64 = 20;
+pub(crate) const NEAR: i64 = 20;
 
 /// Iterations after clearing, in which the scale settles.
 const SETTLING: usize = 5;

@@ -2,7 +2,7 @@
 
 use super::{Real, Witness};
 use crate::Error;
-use crate::arithmetic::Single;
+use crate::arithmetic::F32;
 use crate::rational::Rational;
 use loopfit_model::reference::LAYER_NORM_STABILISER;
 use loopfit_model::{Architecture, Network, Parameters, Tying};
@@ -92,7 +92,7 @@ impl Witness {
             return Err(Error::Shape(problem));
         }
         let network = self.network(t)?;
-        let values = self.dense(&network, &Single);
+        let values = self.dense(&network, &F32);
         Parameters::new(network, values).map_err(|error| Error::Shape(error.to_string()))
     }
 

@@ -1,21 +1,23 @@
 //! `loopfit theory distance`.
 
-pub(super) mod function;
-
-use super::{Sheet, as_usage, checks_json, digits};
+use super::function::FunctionArgument;
+use super::{as_usage, checks_json, digits, exit_of, put_checks};
 use crate::commands::on_threads;
 use crate::data::count;
 use crate::exit::{Exit, usage};
+use crate::json::object;
+use crate::named::named;
+use crate::sheet::{Sheet, columns, values};
 use crate::{Global, output};
 use anyhow::Result;
-use clap::ValueEnum;
-use function::{Domain, Function, FunctionName, Interval};
 use loopfit_likelihood::Gamma;
 use loopfit_numerics::log_number::LogNumber;
-use loopfit_report::{Align, Table, number};
+use loopfit_numerics::named::Named;
+use loopfit_report::number;
+use loopfit_theory::function::{common_domain, common_model};
 use loopfit_theory::{
-    Calibration, Check, Distances, Error, Estimate, Integration, LikelihoodModel, LogEstimate,
-    Method,
+    Calibration, Check, Cubature, CubatureKind, Distances, Domain, Error, FunctionError,
+    Integration, Interval, LikelihoodKind, LikelihoodModel, Measured,
 };
 use serde_json::{Map, Value, json};
 
@@ -25,14 +27,14 @@ use serde_json::{Map, Value, json};
 )]
 pub(crate) struct Arguments {
     /// What the functions stand for: means, medians, logits or log densities.
-    #[arg(long)]
-    likelihood: LikelihoodName,
+    #[arg(long, value_parser = named::<LikelihoodKind>())]
+    likelihood: LikelihoodKind,
     /// The first function: a model file, or a simulation's function such as sim:bumps (of a seed, sim:bumps@3).
     #[arg(value_name = "A")]
-    first: FunctionName,
+    first: FunctionArgument,
     /// The second function.
     #[arg(value_name = "B")]
-    second: FunctionName,
+    second: FunctionArgument,
     /// Standard deviation of Gaussian noise; that of the simulation by default.
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     sigma: Option<f64>,
@@ -51,8 +53,8 @@ pub(crate) struct Arguments {
     )]
     gamma: f64,
     /// How integrals are computed; quadrature up to three inputs and monte-carlo above by default.
-    #[arg(long)]
-    method: Option<MethodName>,
+    #[arg(long, value_parser = named::<CubatureKind>())]
+    method: Option<CubatureKind>,
     /// About how many points of the unit cube to use; 262144 by default.
     #[arg(long, value_name = "N", value_parser = count)]
     points: Option<usize>,
@@ -61,130 +63,76 @@ pub(crate) struct Arguments {
     seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LikelihoodName {
-    Gaussian,
-    Laplace,
-    Bernoulli,
-    Multiclass,
-    Energy,
-}
-
-impl LikelihoodName {
-    /// As users write it.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Gaussian => "gaussian",
-            Self::Laplace => "laplace",
-            Self::Bernoulli => "bernoulli",
-            Self::Multiclass => "multiclass",
-            Self::Energy => "energy",
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum MethodName {
-    Quadrature,
-    MonteCarlo,
-}
-
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    let [first, second] = [&a.first, &a.second].map(|name| Function::load(name, a.seed));
-    let (first, second) = (first?, second?);
-    let domain = function::domain(a.likelihood, &first, &second)?;
-    let model = a.model(&first, &second)?;
-    let integration = a.integration(first.d()).map_err(as_usage)?;
+    let (first, second) = (a.first.load(a.seed)?, a.second.load(a.seed)?);
+    let domain = common_domain(a.likelihood, &first, &second);
+    let domain = domain.map_err(|error| refused(error.into()))?;
+    a.check_noise()?;
+    let model = common_model(a.likelihood, &first, &second, a.sigma, a.tau).map_err(refused)?;
+    let d = domain.inputs.len();
+    let integration = Integration::choose(d, a.seed, a.method, a.points).map_err(as_usage)?;
     let gamma = Gamma::new(a.gamma).map_err(|error| usage(error.to_string()))?;
     let distances = on_threads(global, || {
         Distances::between(
             model,
             gamma,
             integration,
-            |points| first.index(points, &domain),
-            |points| second.index(points, &domain),
+            |points| first.on(&domain, points),
+            |points| second.on(&domain, points),
         )
     })??;
     let calibration = distances.calibration(a.bound).map_err(as_usage)?;
     let checks = distances.checks(&calibration);
-    if !global.quiet {
-        for function in [&first, &second] {
-            if let Some(note) = function.note(a.likelihood) {
-                output::say(&note);
-            }
+    for function in [&first, &second].into_iter().filter(|_| !global.quiet) {
+        if let Some((made_for, taken_for)) = function.taken_for(a.likelihood) {
+            output::say(&format!(
+                "the function of {} is a {made_for} in its simulation and a {taken_for} here",
+                function.name
+            ));
         }
     }
     if global.json {
         output::print_json(&a.to_json(&domain, &distances, &calibration, &checks))?;
     } else {
-        let title = format!("Distances between {} and {}", first.name(), second.name());
+        let title = format!("Distances between {} and {}", first.name, second.name);
         let mut sheet = a.sheet(&title, &distances, &calibration, &checks);
         sheet.note(&a.where_uniform(&domain));
         sheet.print()?;
     }
-    Ok(if checks.iter().all(|check| check.holds) {
-        Exit::Done
-    } else {
-        Exit::CheckFailed
+    Ok(exit_of(&checks))
+}
+
+/// What cannot be compared, in the words of the command line.
+fn refused(error: Error) -> anyhow::Error {
+    let Error::Functions(why) = &error else {
+        return as_usage(error);
+    };
+    usage(match why {
+        FunctionError::OtherLikelihood { name, own, asked } => format!(
+            "{name} was fitted with the {own} likelihood and is not a function of the {asked} one: use --likelihood {own}"
+        ),
+        FunctionError::TwoNoises { .. } => format!("{error} with --sigma"),
+        FunctionError::NoNoise => format!("{error} with --sigma"),
+        FunctionError::NoScale => format!("{error} with --tau"),
+        _ => error.to_string(),
     })
 }
 
 impl Arguments {
-    /// The likelihood model with its noise scale or classes.
-    fn model(&self, first: &Function, second: &Function) -> Result<LikelihoodModel> {
-        let only = |given: bool, option: &str, likelihood: LikelihoodName| {
-            if given && self.likelihood != likelihood {
+    /// An error where a noise is given that the likelihood does not have.
+    fn check_noise(&self) -> Result<()> {
+        for (given, option, kind) in [
+            (self.sigma, "--sigma", LikelihoodKind::Gaussian),
+            (self.tau, "--tau", LikelihoodKind::Laplace),
+        ] {
+            if given.is_some() && self.likelihood != kind {
                 return Err(usage(format!(
                     "{option} is the noise of --likelihood {}: leave it out",
-                    likelihood.name()
+                    kind.name()
                 )));
             }
-            Ok(())
-        };
-        only(self.sigma.is_some(), "--sigma", LikelihoodName::Gaussian)?;
-        only(self.tau.is_some(), "--tau", LikelihoodName::Laplace)?;
-        match self.likelihood {
-            LikelihoodName::Gaussian => {
-                let sigma = match (self.sigma, first.noise_sd(), second.noise_sd()) {
-                    (Some(sigma), ..) => sigma,
-                    (None, Some(one), Some(other)) if one != other => {
-                        return Err(usage(format!(
-                            "the noise of {} has standard deviation {one}, that of {} {other}: choose one with --sigma",
-                            first.name(),
-                            second.name()
-                        )));
-                    }
-                    (None, Some(sigma), _) | (None, None, Some(sigma)) => sigma,
-                    (None, None, None) => {
-                        return Err(usage(
-                            "a model file does not know the noise of its data: give its standard deviation with --sigma".to_string(),
-                        ));
-                    }
-                };
-                LikelihoodModel::gaussian(sigma).map_err(as_usage)
-            }
-            LikelihoodName::Laplace => match self.tau {
-                Some(tau) => LikelihoodModel::laplace(tau).map_err(as_usage),
-                None => Err(usage(
-                    "the Laplace model has a noise scale: give it with --tau".to_string(),
-                )),
-            },
-            LikelihoodName::Bernoulli => Ok(LikelihoodModel::Bernoulli),
-            LikelihoodName::Multiclass => {
-                LikelihoodModel::multiclass(first.classes().len()).map_err(as_usage)
-            }
-            LikelihoodName::Energy => Ok(LikelihoodModel::Energy),
         }
-    }
-
-    fn integration(&self, d: usize) -> Result<Integration, Error> {
-        let standard = Integration::standard(d, self.seed)?;
-        let method = match self.method {
-            None => standard.method(),
-            Some(MethodName::Quadrature) => Method::Quadrature,
-            Some(MethodName::MonteCarlo) => Method::MonteCarlo { seed: self.seed },
-        };
-        Integration::new(d, method, self.points.unwrap_or(standard.points()))
+        Ok(())
     }
 
     fn sheet(
@@ -203,31 +151,26 @@ impl Arguments {
         let mut sheet = Sheet::new(&title, "Proposition 3.2, Sections C.1 to C.4");
         let points = number::integer(distances.integration.points() as u64);
         let (column, how) = match distances.integration.method() {
-            Method::Quadrature => (
+            Cubature::Quadrature => (
                 "+-",
                 format!(
                     "Gauss-Legendre quadrature at {points} points; +- is the difference from a coarser rule, an estimate and no bound where functions have kinks."
                 ),
             ),
-            Method::MonteCarlo { seed } => (
+            Cubature::MonteCarlo { seed } => (
                 "+- (95%)",
                 format!(
                     "Monte Carlo at {points} points of seed {seed}; +- is half a 95% confidence interval."
                 ),
             ),
         };
-        let mut table = Table::new([
-            ("symbol", Align::Left),
-            ("value", Align::Right),
-            (column, Align::Right),
-            ("meaning", Align::Left),
-        ]);
-        let plain = |e: Estimate| [digits(e.value), digits(e.error)];
-        let LogEstimate { value, error } = distances.rho;
+        let mut table = columns(&["symbol"], &["value", column], &["meaning"]);
+        let plain = |e: Measured| [digits(e.value), digits(e.error)];
         let rho = match distances.gamma == Gamma::HALF {
             true => "rho_1/2".to_string(),
             false => format!("rho_{}", number::shortest(self.gamma)),
         };
+        let rho_digits = [distances.rho.value, distances.rho.error].map(log_digits);
         for (symbol, [value, error], meaning) in [
             (
                 "h^2",
@@ -239,11 +182,7 @@ impl Arguments {
                 plain(distances.kl),
                 "Kullback-Leibler divergence of B from A",
             ),
-            (
-                rho.as_str(),
-                [log_digits(value), log_digits(error)],
-                "one-sided likelihood quantity",
-            ),
+            (&rho, rho_digits, "one-sided likelihood quantity"),
             ("L2", plain(distances.l2), "distance of the functions"),
             (
                 "L2 centred",
@@ -259,20 +198,15 @@ impl Arguments {
             Some(_) => "bound of both functions, as given",
             None => "bound of both functions: the largest |value| at the points (--bound sets it)",
         };
-        sheet.values([
-            ("H", digits(calibration.bound()), origin),
-            ("c_m", log_digits(calibration.c()), "c_m d_m^2 <= h^2"),
-            ("C_m", log_digits(calibration.upper()), "h^2 <= C_m d_m^2"),
-            (
-                "C_bridge",
-                log_digits(calibration.bridge()),
-                "rho_1/2 <= C_bridge h^2",
-            ),
-        ]);
-        sheet.verdicts(
-            "Inequalities on this pair (d_m is L2, for energies and classes L2 centred)",
-            checks,
-        );
+        let lines = values! {
+            "H", digits(calibration.bound()), origin;
+            "c_m", log_digits(calibration.c()), "c_m d_m^2 <= h^2";
+            "C_m", log_digits(calibration.upper()), "h^2 <= C_m d_m^2";
+            "C_bridge", log_digits(calibration.bridge()), "rho_1/2 <= C_bridge h^2";
+        };
+        sheet.values("", lines);
+        let heading = "Inequalities on this pair (d_m is L2, for energies and classes L2 centred)";
+        put_checks(&mut sheet, heading, checks);
         sheet
     }
 
@@ -282,12 +216,12 @@ impl Arguments {
             return "Inputs are uniform on the unit cube.".to_string();
         }
         let interval = |input: &Interval| {
-            let [low, high] = [input.low, input.low + input.width].map(digits);
+            let [low, high] = [input.low, input.high()].map(digits);
             format!("{} in [{low}, {high}]", input.name)
         };
         let intervals: Vec<String> = domain.inputs.iter().map(interval).collect();
         let why = match self.likelihood {
-            LikelihoodName::Energy => "the box of the densities",
+            LikelihoodKind::Energy => "the box of the densities",
             _ => "the box with the mean and the standard deviations of A's training rows",
         };
         format!("Inputs are uniform on {why}: {}.", intervals.join(", "))
@@ -300,44 +234,36 @@ impl Arguments {
         calibration: &Calibration,
         checks: &[Check],
     ) -> Map<String, Value> {
-        let plain = |e: Estimate| json!({ "value": e.value, "error": e.error });
+        let plain = |e: Measured| json!({ "value": e.value, "error": e.error });
         let integration = distances.integration;
-        let mut rho = Map::new();
-        put(&mut rho, "value", distances.rho.value);
-        put(&mut rho, "error", distances.rho.error);
-        let mut all = Map::new();
-        let mut set = |key: &str, value: Value| all.insert(key.to_string(), value);
-        set("A", json!(self.first.text()));
-        set("B", json!(self.second.text()));
-        set("d", json!(integration.d()));
-        let interval = |input: &Interval| json!({ "input": input.name, "low": input.low, "high": input.low + input.width });
-        set("box", domain.inputs.iter().map(interval).collect());
-        set("m", json!(self.likelihood.name()));
-        match distances.model {
-            LikelihoodModel::Gaussian(l) => set("sigma", json!(l.sigma())),
-            LikelihoodModel::Laplace(l) => set("tau", json!(l.tau())),
-            LikelihoodModel::Multiclass(l) => set("classes", json!(l.classes())),
-            LikelihoodModel::Bernoulli | LikelihoodModel::Energy => None,
+        let rho = [
+            ("value", distances.rho.value),
+            ("error", distances.rho.error),
+        ];
+        let rho_key = match distances.gamma == Gamma::HALF {
+            true => "rho_half",
+            false => "rho",
         };
-        set("H", json!(calibration.bound()));
-        set("h2", plain(distances.h2));
-        set("KL", plain(distances.kl));
-        let half = distances.gamma == Gamma::HALF;
-        set(if half { "rho_half" } else { "rho" }, Value::Object(rho));
-        set("gamma", json!(self.gamma));
-        set("L2", plain(distances.l2));
-        set("L2_centred", plain(distances.l2_centred));
-        let method = match integration.method() {
-            Method::Quadrature => "quadrature",
-            Method::MonteCarlo { .. } => "monte-carlo",
-        };
-        set("method", json!(method));
-        set("points", json!(integration.points()));
-        set("checks", checks_json(checks));
-        put(&mut all, "c_m", calibration.c());
-        put(&mut all, "C_m", calibration.upper());
-        put(&mut all, "C_bridge", calibration.bridge());
-        all
+        let interval = |input: &Interval| json!({ "input": input.name, "low": input.low, "high": input.high() });
+        let mut object = object!({
+            "A": self.first.text(), "B": self.second.text(), "d": integration.d(), "m": self.likelihood.name(),
+            "box": domain.inputs.iter().map(interval).collect::<Vec<_>>(), "H": calibration.bound(),
+            "h2": plain(distances.h2), "KL": plain(distances.kl), (rho_key): in_log(rho), "gamma": self.gamma,
+            "L2": plain(distances.l2), "L2_centred": plain(distances.l2_centred),
+            "method": integration.method().kind().name(), "points": integration.points(), "checks": checks_json(checks),
+        });
+        object.extend(match distances.model {
+            LikelihoodModel::Gaussian(l) => object!({ "sigma": l.sigma() }),
+            LikelihoodModel::Laplace(l) => object!({ "tau": l.tau() }),
+            LikelihoodModel::Multiclass(l) => object!({ "classes": l.classes() }),
+            LikelihoodModel::Bernoulli | LikelihoodModel::Energy => Map::new(),
+        });
+        object.extend(in_log([
+            ("c_m", calibration.c()),
+            ("C_m", calibration.upper()),
+            ("C_bridge", calibration.bridge()),
+        ]));
+        object
     }
 }
 
@@ -349,12 +275,11 @@ fn log_digits(number: LogNumber) -> String {
     }
 }
 
-/// A number under its key; its natural logarithm under `log_KEY` where no float can hold it.
-fn put(map: &mut Map<String, Value>, key: &str, number: LogNumber) {
-    let value = number.value();
-    if number == LogNumber::ZERO || value.is_normal() {
-        map.insert(key.to_string(), json!(value));
-    } else {
-        map.insert(format!("log_{key}"), json!(number.ln()));
-    }
+/// Numbers under their keys; the natural logarithm under `log_KEY` where no float can hold one.
+fn in_log<const N: usize>(numbers: [(&str, LogNumber); N]) -> Map<String, Value> {
+    let entry = |(key, number): (&str, LogNumber)| match number.value() {
+        value if number == LogNumber::ZERO || value.is_normal() => (key.to_string(), json!(value)),
+        _ => (format!("log_{key}"), json!(number.ln())),
+    };
+    numbers.into_iter().map(entry).collect()
 }

@@ -1,35 +1,20 @@
 //! `loopfit theory holder`.
 
-use super::distance::function::{Domain, Function, FunctionName};
-use super::{Sheet, digits};
+use super::digits;
+use super::function::FunctionArgument;
 use crate::data::count;
 use crate::exit::{Exit, usage};
 use crate::json::object;
+use crate::sheet::{Sheet, columns};
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_holder::{
     Differentiable, FiniteDifferences, HolderClass, Membership, Sampling, Smoothness,
 };
-use loopfit_report::{Align, Table, number};
+use loopfit_report::number;
 use loopfit_witness::Expression;
 use serde_json::{Map, Value, json};
 use std::path::Path;
-
-/// The most work that is begun, in steps of some fifty nanoseconds: about a minute.
-const MOST: f64 = 1e9;
-/// Beyond this order even one pair is more work.
-const ORDERS: usize = 1000;
-
-/// The steps of one derivative by automatic differentiation: pairs of monomials up to the order.
-fn automatic(d: usize, order: usize) -> f64 {
-    let monomials = (1..=order).fold(1.0, |c, i| c * (d + i) as f64 / i as f64);
-    monomials * monomials
-}
-
-/// The steps of one finite difference: values of a network on the stencil.
-fn differenced(_d: usize, order: usize) -> f64 {
-    100.0 * (order as f64).exp2()
-}
 
 #[derive(clap::Args)]
 #[command(
@@ -81,81 +66,59 @@ struct Found {
 
 impl Arguments {
     fn membership(&self) -> Result<Found> {
+        const AUTOMATIC: &str = "exact, by automatic differentiation";
         let is_file =
             self.function.ends_with(".safetensors") || Path::new(&self.function).is_file();
         if !self.function.starts_with("sim:") && !is_file {
             let formula = Expression::parse(&self.function, self.dim);
             let formula = formula.map_err(|error| usage(error.to_string()))?;
-            return self.check(&formula, "exact, by automatic differentiation", automatic);
+            return self.check(&formula, AUTOMATIC);
         }
         if self.dim.is_some() {
             return Err(usage(
                 "--dim is for formulas: a simulation and a model know their inputs".to_string(),
             ));
         }
-        let name: FunctionName = self.function.parse().map_err(usage)?;
-        if let FunctionName::Simulation(simulation, seed) = &name {
-            let target = simulation.target(seed.unwrap_or(self.seed));
-            return self.check(&target, "exact, by automatic differentiation", automatic);
+        let name: FunctionArgument = self.function.parse().map_err(usage)?;
+        if let FunctionArgument::Simulation(simulation, seed) = &name {
+            return self.check(&simulation.target(seed.unwrap_or(self.seed)), AUTOMATIC);
         }
-        let function = Function::load(&name, self.seed)?;
-        if !function.classes().is_empty() {
+        let function = name.load(self.seed)?;
+        if !function.classes.is_empty() {
             return Err(usage(format!(
                 "{} has a logit for each class: give a model with one output",
-                function.name()
+                function.name
             )));
         }
-        let domain = Domain {
-            inputs: function.intervals(),
-        };
+        let (d, domain) = (function.inputs.len(), function.domain());
         // Rows that cannot be computed are found here; below they would be infinite.
-        let centre = function.index(&vec![0.5; function.d()], &domain)?;
-        let scale = centre.iter().fold(1.0, |most: f64, v| most.max(v.abs()));
-        let value = |x: &[f64]| match function.index(x, &domain) {
+        let centre = function.on(&domain, &vec![0.5; d])?;
+        let value = |x: &[f64]| match function.on(&domain, x) {
             Ok(values) => values.first().copied().unwrap_or(f64::NAN),
             Err(_) => f64::NAN,
         };
-        // Networks run in 32 bits.
-        let error = 16.0 * f64::from(f32::EPSILON) * scale;
-        let differences = FiniteDifferences::new(function.d(), value, error);
-        self.check(
-            &differences,
-            "finite differences of a network in 32 bits",
-            differenced,
-        )
+        let differences = FiniteDifferences::of_network(d, value, &centre);
+        self.check(&differences, "finite differences of a network in 32 bits")
     }
 
-    fn check(
-        &self,
-        f: &impl Differentiable,
-        derivatives: &'static str,
-        steps: fn(usize, usize) -> f64,
-    ) -> Result<Found> {
-        let d = f.d();
-        let wrong = |error: loopfit_holder::Error| usage(error.to_string());
-        let smoothness = Smoothness::new(d, self.smoothness).map_err(wrong)?;
+    fn check(&self, f: &impl Differentiable, derivatives: &'static str) -> Result<Found> {
+        let wrong = |error: loopfit_holder::Error| match error {
+            loopfit_holder::Error::Work { k, d, points } => usage(format!(
+                "derivatives up to order {k} with d = {d} at {} points would take minutes or more: take a smaller --smoothness, fewer inputs or fewer --points",
+                number::integer(points as u64)
+            )),
+            other => usage(other.to_string()),
+        };
+        let smoothness = Smoothness::new(f.d(), self.smoothness).map_err(wrong)?;
         let class = HolderClass::new(smoothness, self.bound.unwrap_or(1.0)).map_err(wrong)?;
         let sampling = Sampling {
             seed: self.seed,
             points: self.points,
             pairs: self.points,
         };
-        let k = smoothness.k();
-        let work = match k {
-            0..=ORDERS => {
-                let taken = class.derivatives(&sampling).into_iter().enumerate();
-                taken.map(|(order, taken)| taken * steps(d, order)).sum()
-            }
-            _ => f64::INFINITY,
-        };
-        if work > MOST {
-            return Err(usage(format!(
-                "derivatives up to order {k} with d = {d} at {} points would take minutes or more: take a smaller --smoothness, fewer inputs or fewer --points",
-                number::integer(self.points as u64)
-            )));
-        }
+        class.check_work(f, &sampling).map_err(wrong)?;
         Ok(Found {
-            d,
+            d: f.d(),
             derivatives,
             membership: class.check(f, &sampling),
         })
@@ -184,12 +147,7 @@ impl Found {
             ),
             "Definition 3.1: derivatives up to order k = ceil(s) - 1, and Hölder quotients of those of order k, are at most H",
         );
-        let mut table = Table::new([
-            ("what", Align::Left),
-            ("largest found", Align::Right),
-            ("derivative", Align::Left),
-            ("at", Align::Left),
-        ]);
+        let mut table = columns(&["what"], &["largest found"], &["derivative", "at"]);
         for order in &membership.orders {
             let name = match order.order {
                 0 => "value".to_string(),

@@ -1,10 +1,11 @@
 //! `loopfit theory packing`.
 
 use super::rate::SmoothnessArguments;
-use super::{Sheet, checks_json, digits};
+use super::{checks_json, digits, exit_of, put_checks};
 use crate::data::between;
 use crate::exit::{Exit, usage};
 use crate::json::object;
+use crate::sheet::{Sheet, values};
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_data::Simulation;
@@ -53,11 +54,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     } else {
         print_text(&packing, &checks, &simulations)?;
     }
-    Ok(if checks.iter().all(|check| check.holds) {
-        Exit::Done
-    } else {
-        Exit::CheckFailed
-    })
+    Ok(exit_of(&checks))
 }
 
 fn print_json(packing: &Packing, checks: &[Check], [member, drawn]: &[String; 2]) -> Result<()> {
@@ -96,99 +93,34 @@ fn print_text(packing: &Packing, checks: &[Check], [member, drawn]: &[String; 2]
         "Lemma C.3; f(x) = c_* m^-s sum_j omega_j psi(mx - j) for the words omega of a binary code",
     );
     let c = packing.c();
-    let shown = |text: &str| text.to_string();
-    sheet.values([
-        (
-            "k",
-            smoothness.k().to_string(),
-            "derivatives that must exist",
-        ),
-        (
-            "alpha",
-            digits(smoothness.alpha()),
-            "s - k, exponent of their continuity",
-        ),
-        (
-            "psi",
-            shown("phi'(t_1) phi(t_2) ... phi(t_d)"),
-            "the bump, of integral zero",
-        ),
-        (
-            "phi",
-            format!("exp(b - b/(1 - u^2)), b = {}", bump::BETA),
-            "u = (t - 1/2)/rho",
-        ),
-        (
-            "rho",
-            number::shortest(bump::RHO),
-            "half the width of psi's support",
-        ),
-        (
-            "||psi||",
-            digits(packing.psi_norm()),
-            "norm in L2 of the cube",
-        ),
-        (
-            "c_*",
-            digits(packing.c_star()),
-            "scale that keeps all sums in the class",
-        ),
-        ("c_sep", digits(packing.c_sep()), "c_* ||psi|| / sqrt 8"),
-        (
-            "delta_0",
-            digits(packing.delta_0()),
-            "c_sep/8, the largest delta",
-        ),
-        (
-            "m",
-            packing.m().to_string(),
-            "floor of (c_sep/(8 delta))^(1/s), cells along an axis",
-        ),
-        (
-            "n",
-            number::integer(packing.cells() as u64),
-            "m^d, cells and places of the code",
-        ),
-        ("M", format!("2^{}", code.bits()), "functions"),
-        (
-            "distance",
-            number::integer(code.distance() as u64),
-            "places in which words differ at least",
-        ),
-        (
-            "log M",
-            digits(packing.log_m()),
-            "must be at least the bound below",
-        ),
-        (
-            "c delta^(-d/s)",
-            digits(packing.log_m_bound()),
-            "c = (log 2/8) 2^-d (c_sep/8)^(d/s)",
-        ),
-        ("c", power_of_e(c.ln(), c.value()), "constant of the count"),
-        (
-            "separation",
-            digits(packing.separation()),
-            "least distance of two functions",
-        ),
-        (
-            "8 delta",
-            digits(8.0 * packing.delta()),
-            "what it must be at least",
-        ),
-        (
-            "norm",
-            digits(packing.largest_norm()),
-            "no function's is larger",
-        ),
-        (
-            "C delta",
-            digits(packing.norm_constant() * packing.delta()),
-            "what it must be at most; C = 8 sqrt(8) 2^s",
-        ),
-    ]);
+    let whole = |value: usize| number::integer(value as u64);
+    let phi = format!("exp(b - b/(1 - u^2)), b = {}", bump::BETA);
+    let largest = packing.norm_constant() * packing.delta();
+    let lines = values! {
+        "k", smoothness.k(), "derivatives that must exist";
+        "alpha", digits(smoothness.alpha()), "s - k, exponent of their continuity";
+        "psi", "phi'(t_1) phi(t_2) ... phi(t_d)", "the bump, of integral zero";
+        "phi", phi, "u = (t - 1/2)/rho";
+        "rho", number::shortest(bump::RHO), "half the width of psi's support";
+        "||psi||", digits(packing.psi_norm()), "norm in L2 of the cube";
+        "c_*", digits(packing.c_star()), "scale that keeps all sums in the class";
+        "c_sep", digits(packing.c_sep()), "c_* ||psi|| / sqrt 8";
+        "delta_0", digits(packing.delta_0()), "c_sep/8, the largest delta";
+        "m", packing.m(), "floor of (c_sep/(8 delta))^(1/s), cells along an axis";
+        "n", whole(packing.cells()), "m^d, cells and places of the code";
+        "M", format!("2^{}", code.bits()), "functions";
+        "distance", whole(code.distance()), "places in which words differ at least";
+        "log M", digits(packing.log_m()), "must be at least the bound below";
+        "c delta^(-d/s)", digits(packing.log_m_bound()), "c = (log 2/8) 2^-d (c_sep/8)^(d/s)";
+        "c", power_of_e(c.ln(), c.value()), "constant of the count";
+        "separation", digits(packing.separation()), "least distance of two functions";
+        "8 delta", digits(8.0 * packing.delta()), "what it must be at least";
+        "norm", digits(packing.largest_norm()), "no function's is larger";
+        "C delta", digits(largest), "what it must be at most; C = 8 sqrt(8) 2^s";
+    };
+    sheet.values("", lines);
     sheet.note(&format!("The code: {}", code.name()));
-    sheet.verdicts("Verdicts", checks);
+    put_checks(&mut sheet, "Verdicts", checks);
     sheet.note(&format!(
         "To learn a function of it, give as DATA one by its number (0 to 2^{} - 1; 0 is zero)\n  {member}\nor one drawn by --seed\n  {drawn}\nand add noise=SD for another noise than 0.02.",
         code.bits().min(64)

@@ -1,9 +1,10 @@
 //! `loopfit theory rate`.
 
-use super::{Sheet, digits};
+use super::digits;
 use crate::data::count;
 use crate::exit::{Exit, usage};
 use crate::json::object;
+use crate::sheet::{Sheet, values};
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_holder::Smoothness;
@@ -59,46 +60,21 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         ),
         "Theorems 4.2, 4.4 and 4.5, Proposition 4.3; constants do not matter here",
     );
-    let exponent = digits(rates.minimax_exponent());
-    sheet.values([
-        ("a", digits(rates.a()), "2s/d, exponent of approximation"),
-        (
-            "minimax",
-            format!("n^-{exponent}"),
-            "no estimator does better (16)",
-        ),
-        (
-            "loop, fixed B",
-            format!(
-                "n^-{exponent} log(en)^{}",
-                digits(rates.fixed_budget_log_power())
-            ),
-            "upper bound at T_n (19)",
-        ),
-        (
-            "loop, growing B",
-            format!(
-                "n^-{exponent} log(en)^{}",
-                digits(rates.growing_budget_log_power())
-            ),
-            "upper bound with q_n, r_n, T_n (22)",
-        ),
-        (
-            "gamma_B",
-            format!("(0, {})", digits(rates.window_end())),
-            "window of growth B_n ~ n^gamma_B (21)",
-        ),
-        (
-            "untied floor",
-            format!("{{B^2 log(eB)}}^-{}", digits(rates.a())),
-            "no untied network comes below, at any n (17)",
-        ),
-        (
-            "untied growth",
-            format!("n^{} log(en)^-0.5", digits(rates.untied_growth_exponent())),
-            "what B must at least be for untied networks to attain the minimax rate",
-        ),
-    ]);
+    let minimax = format!("n^-{}", digits(rates.minimax_exponent()));
+    let with_log = |power: f64| format!("{minimax} log(en)^{}", digits(power));
+    let floor = format!("{{B^2 log(eB)}}^-{}", digits(rates.a()));
+    let growth = format!("n^{} log(en)^-0.5", digits(rates.untied_growth_exponent()));
+    let window = format!("(0, {})", digits(rates.window_end()));
+    let lines = values! {
+        "a", digits(rates.a()), "2s/d, exponent of approximation";
+        "minimax", minimax, "no estimator does better (16)";
+        "loop, fixed B", with_log(rates.fixed_budget_log_power()), "upper bound at T_n (19)";
+        "loop, growing B", with_log(rates.growing_budget_log_power()), "upper bound with q_n, r_n, T_n (22)";
+        "gamma_B", window, "window of growth B_n ~ n^gamma_B (21)";
+        "untied floor", floor, "no untied network comes below, at any n (17)";
+        "untied growth", growth, "what B must at least be for untied networks to attain the minimax rate";
+    };
+    sheet.values("", lines);
     sheet.print()?;
     Ok(Exit::Done)
 }

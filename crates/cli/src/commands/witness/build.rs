@@ -1,18 +1,15 @@
 //! `loopfit witness build`.
 
-use super::{Built, CONSTRUCTED, Construction, ConstructionArguments, as_usage, say, transformer};
+use super::{ConstructionArguments, as_usage, say, title, to_json};
 use crate::exit::Exit;
+use crate::json::object;
 use crate::{Global, output};
 use anyhow::{Context, Result};
-use loopfit_data::Preprocessing;
-use loopfit_engine::{FittedModel, Provenance};
-use loopfit_likelihood::{Gaussian, Likelihood};
-use loopfit_model::{Bounds, Parameters};
+use loopfit_engine::FittedModel;
 use loopfit_report::number;
-use loopfit_witness::ffn::dense::{Model, Rounded};
 use loopfit_witness::ffn::resources::{Relation, Resource};
-use loopfit_witness::{Rational, ffn};
-use serde_json::{Value, json};
+use loopfit_witness::{Construction, Network, Rational};
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -46,52 +43,70 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     }
     let mut construction = a.construction.get()?;
     construction.padding = (a.state, a.width);
-    let witness = match construction.build()? {
-        Built::Ffn(witness) => witness,
-        Built::Transformer(witness) => {
-            let files = a.output.as_deref().zip(exact.as_deref());
-            return transformer::build(&construction, &witness, files, a.iterations, global);
-        }
-    };
-    let written = match (&a.output, &exact) {
-        (Some(path), Some(exact)) => Some(write(a, &construction, &witness, path, exact, global)?),
+    let network = construction.build().map_err(as_usage)?;
+    let rounded = match (&a.output, &exact) {
+        (Some(path), Some(exact)) => Some(write(a, &construction, &network, path, exact, global)?),
         _ => None,
     };
-    let resources = witness.resources();
     if global.json {
-        let resolution = witness.resolution();
-        let codes: Vec<String> = witness.codes().iter().map(Rational::to_string).collect();
-        let table: Vec<Value> = resources.table().iter().map(line_json).collect();
-        let mut object = construction.to_json();
-        for (key, value) in [
-            ("b", json!(resolution.b())),
-            ("J", json!(resolution.j())),
-            ("G", json!(resolution.g())),
-            ("L_m", json!(resolution.scale_exponent())),
-            ("resources", json!(table)),
-            ("tau_m", json!(resources.tau)),
-            ("S", json!(resources.finishing_time)),
-            ("B_L", json!(resources.count)),
-            ("code_digits", json!(resources.code_length)),
-            ("codes", json!(codes)),
-            ("rounded", json!(written)),
-        ] {
-            object.insert(key.into(), value);
-        }
+        let mut object = to_json(&construction);
+        object.extend(network_json(&network, rounded));
         output::print_json(&object)?;
-        return Ok(Exit::Done);
+    } else {
+        let title = title(&construction, &network);
+        output::print(&format!("{title}\n{}", text(&network)))?;
     }
-    output::print(&format!(
-        "FFN witness: {}\nb = J = {}, G = {}, L_m = {}; built, what the paper states, its formula\n\n{resources}",
-        construction.words(),
-        witness.resolution().b(),
-        witness.resolution().g(),
-        witness.resolution().scale_exponent()
-    ))?;
     Ok(Exit::Done)
 }
 
-pub(super) fn line_json(line: &Resource) -> Value {
+fn text(network: &Network) -> String {
+    match network {
+        Network::Ffn(witness) => {
+            let resolution = witness.resolution();
+            format!(
+                "b = J = {}, G = {}, L_m = {}; built, what the paper states, its formula\n\n{}",
+                resolution.b(),
+                resolution.g(),
+                resolution.scale_exponent(),
+                witness.resources()
+            )
+        }
+        Network::Transformer(witness) => format!(
+            "built, what the paper states, its formula\n\n{}{:<24}{:>10}               estimated from above, for runs\n",
+            witness.resources(),
+            "mantissa bits",
+            witness.default_bits()
+        ),
+    }
+}
+
+fn network_json(network: &Network, rounded: Option<usize>) -> Map<String, Value> {
+    let texts = |codes: &[Rational]| codes.iter().map(Rational::to_string).collect::<Vec<_>>();
+    let table = |lines: &[Resource]| lines.iter().map(line_json).collect::<Vec<_>>();
+    match network {
+        Network::Ffn(witness) => {
+            let (resolution, resources) = (witness.resolution(), witness.resources());
+            object!({
+                "b": resolution.b(), "J": resolution.j(), "G": resolution.g(), "L_m": resolution.scale_exponent(),
+                "resources": table(resources.table()), "tau_m": resources.tau, "S": resources.finishing_time,
+                "B_L": resources.count, "code_digits": resources.code_length, "codes": texts(witness.codes()),
+                "rounded": rounded,
+            })
+        }
+        Network::Transformer(witness) => {
+            let (resources, times) = (witness.resources(), witness.resources().times);
+            object!({
+                "p_nat": resources.p_nat, "q_hom": resources.q_hom, "q": resources.q, "N": resources.tokens,
+                "Lambda": resources.gate, "units_used": resources.units_used(), "resources": table(resources.table()),
+                "L_route": resources.comparisons, "T_route": times.route, "T_load": times.load, "T_halt": times.halt,
+                "T_clear": times.clear, "B_L": resources.count, "bits": witness.default_bits(),
+                "codes": texts(witness.codes()), "readout_code": witness.correction().code.to_string(),
+            })
+        }
+    }
+}
+
+fn line_json(line: &Resource) -> Value {
     let relation = match line.relation {
         Relation::Equal => "=",
         Relation::AtMost => "<=",
@@ -102,28 +117,22 @@ pub(super) fn line_json(line: &Resource) -> Value {
     })
 }
 
-/// Writes the model and, where 32 bits round it, the exact coefficients; how many were rounded.
+/// Writes the model and, where 32 bits do not hold it, the exact numbers; how many these are.
 fn write(
     a: &Arguments,
     construction: &Construction,
-    witness: &ffn::Witness,
+    network: &Network,
     path: &Path,
     exact: &Path,
     global: &Global,
 ) -> Result<usize> {
-    let resources = witness.resources();
-    let (q, r) = (
-        a.state.unwrap_or(resources.q),
-        a.width.unwrap_or(resources.r),
-    );
-    let t = a.iterations.unwrap_or(resources.finishing_time);
-    let Model {
-        parameters,
-        rounded,
-    } = witness.model(q, r, t).map_err(as_usage)?;
-    save(construction, parameters, path)?;
+    let dense = network.dense((a.state, a.width), a.iterations);
+    let dense = dense.map_err(as_usage)?;
+    let csv = dense.exact_csv();
+    let (h, words) = (construction.resolution.h.to_f32(), construction.words());
+    FittedModel::constructed(dense.parameters, h, &words)?.save(path)?;
     output::wrote(path, global);
-    if rounded.is_empty() {
+    if dense.exact.is_empty() {
         // An older file beside the model would be about another network.
         if exact.exists() {
             std::fs::remove_file(exact)
@@ -135,48 +144,20 @@ fn write(
         }
         return Ok(0);
     }
-    let mut csv = "tensor,row,column,exact\n".to_string();
-    for Rounded {
-        tensor,
-        row,
-        column,
-        exact,
-    } in &rounded
-    {
-        csv += &format!("{tensor},{row},{column},{exact}\n");
-    }
     output::write_file(exact, &csv)?;
     output::wrote(exact, global);
+    let file = exact.display();
     say(
         global,
-        &format!(
-            "{} coefficients are not numbers of 32 bits, so that the model file computes another function: {} has them exactly, and `witness run` runs them",
-            number::integer(rounded.len() as u64),
-            exact.display()
-        ),
-    );
-    Ok(rounded.len())
-}
-
-/// Writes a network as a model file with inputs `x1`, ..., `xd` that stay as they are.
-pub(super) fn save(construction: &Construction, parameters: Parameters, path: &Path) -> Result<()> {
-    let sizes = parameters.values().iter().map(|value| value.abs());
-    let largest = sizes.fold(1.0, f32::max);
-    let model = FittedModel {
-        bounds: Bounds::new(largest, construction.resolution.h.to_f32())?,
-        likelihood: Likelihood::Gaussian(Gaussian::squared_error()),
-        preprocessing: Preprocessing::unchanged(construction.resolution.d),
-        provenance: Provenance {
-            version: env!("CARGO_PKG_VERSION").to_string(),
-            source: format!("{CONSTRUCTED}: {}", construction.words()),
-            training_samples: String::new(),
-            budget: parameters.network().count(),
-            seed: 0,
-            validation: 0.0,
-            updates: 0,
+        &match network {
+            Network::Ffn(_) => format!(
+                "{} coefficients are not numbers of 32 bits, so that the model file computes another function: {file} has them exactly, and `witness run` runs them",
+                number::integer(dense.exact.len() as u64)
+            ),
+            Network::Transformer(_) => format!(
+                "in 32 bits the network computes another function: {file} has its codes exactly, and `witness run` runs it with enough bits"
+            ),
         },
-        assessment: None,
-        parameters,
-    };
-    Ok(model.save(path)?)
+    );
+    Ok(dense.exact.len())
 }

@@ -1,15 +1,15 @@
 //! `loopfit witness check`.
 
-use super::{Built, Construction, ConstructionArguments, as_usage};
+use super::{ConstructionArguments, as_usage, expect_runs};
 use crate::commands::on_threads;
 use crate::exit::Exit;
 use crate::json::object;
+use crate::sheet::{Sheet, verdict};
 use crate::{Global, output};
 use anyhow::{Context, Result};
 use loopfit_report::number;
-use loopfit_witness::ffn::check::{Invariant, check, inputs};
-use loopfit_witness::{Error, Rational, golden, transformer};
-use rayon::prelude::*;
+use loopfit_witness::ffn::check::Invariant;
+use loopfit_witness::golden;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     if a.golden.is_empty() {
-        invariants(a, &a.construction.get()?, global)
+        invariants(a, global)
     } else {
         compare(&a.golden, global)
     }
@@ -47,19 +47,7 @@ fn compare(files: &[PathBuf], global: &Global) -> Result<Exit> {
         let text =
             loopfit_model::file::read_text(file).with_context(|| format!("cannot read {name}"))?;
         let comparison = golden::compare(&text).with_context(|| name.clone())?;
-        let numbers = number::integer(comparison.compared as u64);
-        // Texts for people are not compared.
-        let text = |place: &&String| {
-            ["note", "architecture", "target"]
-                .iter()
-                .any(|end| place.ends_with(end))
-        };
-        let others: Vec<&str> = comparison
-            .unknown
-            .iter()
-            .filter(|p| !text(p))
-            .map(String::as_str)
-            .collect();
+        let others: Vec<&str> = comparison.left_out().collect();
         let others = match others.is_empty() {
             true => String::new(),
             false => format!(
@@ -68,7 +56,10 @@ fn compare(files: &[PathBuf], global: &Global) -> Result<Exit> {
             ),
         };
         lines += &match &comparison.difference {
-            None => format!("{name}: {numbers} values agree{others}\n"),
+            None => {
+                let numbers = number::integer(comparison.compared as u64);
+                format!("{name}: {numbers} values agree{others}\n")
+            }
             Some(d) => {
                 exit = Exit::CheckFailed;
                 let (place, expected, found) = (&d.place, &d.expected, &d.found);
@@ -93,78 +84,42 @@ fn compare(files: &[PathBuf], global: &Global) -> Result<Exit> {
     Ok(exit)
 }
 
-fn invariants(a: &Arguments, construction: &Construction, global: &Global) -> Result<Exit> {
-    construction.expect(a.points, global)?;
-    let twin = construction.ffn()?;
-    let inputs = inputs(&twin, a.points, a.seed);
-    let on_strip = |x: &&Vec<Rational>| construction.resolution.is_on_strip(x);
-    let on_strips = inputs.iter().filter(on_strip).count();
-    let target = &*construction.target;
-    let (name, left_out, invariants) = match construction.build()? {
-        Built::Ffn(witness) => {
-            let one = |x: &[Vec<Rational>]| check(&witness, target, x);
-            ("FFN", 0, each(&inputs, one, global)?)
-        }
-        Built::Transformer(witness) => {
-            let exceptional = |x: &&Vec<Rational>| {
-                witness.resolution().is_on_strip(x) || witness.is_exceptional(x)
-            };
-            let one = |x: &[Vec<Rational>]| transformer::check::check(&witness, &twin, target, x);
-            let left_out = inputs.iter().filter(exceptional).count();
-            ("Transformer", left_out, each(&inputs, one, global)?)
-        }
-    };
+fn invariants(a: &Arguments, global: &Global) -> Result<Exit> {
+    let construction = a.construction.get()?;
+    expect_runs(&construction, a.points, global)?;
+    let checked = on_threads(global, || construction.check(a.points, a.seed))?;
+    let checked = checked.map_err(as_usage)?;
     if global.json {
         let of = |i: &Invariant| json!({ "name": i.name, "checked": i.checked, "violation": i.violation });
         output::print_json(&object!({
-            "inputs": inputs.len(), "on_strips": on_strips, "left_out": left_out,
-            "invariants": invariants.iter().map(of).collect::<Vec<Value>>(),
+            "inputs": checked.inputs, "on_strips": checked.on_strips, "left_out": checked.left_out,
+            "invariants": checked.invariants.iter().map(of).collect::<Vec<Value>>(),
         }))?;
     } else {
-        let mut text = format!(
-            "{name} witness: {}\n{} inputs, {on_strips} of them on strips{}\n\n",
-            construction.words(),
-            inputs.len(),
-            match left_out {
-                0 => String::new(),
-                _ =>
-                    format!("; {left_out} on strips or in the routing exceptional set are left out"),
-            }
+        let left_out = match checked.left_out {
+            0 => String::new(),
+            n => format!("; {n} on strips or in the routing exceptional set are left out"),
+        };
+        let mut sheet = Sheet::new(
+            &format!("{} witness: {}", checked.network, construction.words()),
+            &format!(
+                "{} inputs, {} of them on strips{left_out}",
+                checked.inputs, checked.on_strips
+            ),
         );
-        for invariant in &invariants {
-            let (verdict, more) = match &invariant.violation {
-                None => ("holds", format!("{} inputs", invariant.checked)),
-                Some(violation) => ("FAILS", violation.clone()),
+        let line = |invariant: &Invariant| {
+            let more = match &invariant.violation {
+                None => format!("{} inputs", invariant.checked),
+                Some(violation) => violation.clone(),
             };
-            text += &format!("  {verdict}  {} ({more})\n", invariant.name);
-        }
-        output::print(&text)?;
+            let words = format!("{} ({more})", invariant.name);
+            verdict(invariant.violation.is_none(), &words)
+        };
+        sheet.lines("", checked.invariants.iter().map(line));
+        sheet.print()?;
     }
-    let holds = invariants
-        .iter()
-        .all(|invariant| invariant.violation.is_none());
-    Ok(if holds { Exit::Done } else { Exit::CheckFailed })
-}
-
-/// Checks inputs one by one, on all threads, and puts together what was found in their order.
-fn each(
-    inputs: &[Vec<Rational>],
-    check: impl Fn(&[Vec<Rational>]) -> Result<Vec<Invariant>, Error> + Sync,
-    global: &Global,
-) -> Result<Vec<Invariant>> {
-    let one = |x: &Vec<Rational>| check(std::slice::from_ref(x));
-    let found = on_threads(global, || inputs.par_iter().map(one).collect::<Vec<_>>())?;
-    let mut all: Vec<Invariant> = Vec::new();
-    for invariants in found {
-        let invariants = invariants.map_err(as_usage)?;
-        if all.is_empty() {
-            all = invariants;
-            continue;
-        }
-        for (sum, one) in all.iter_mut().zip(invariants) {
-            sum.checked += one.checked;
-            sum.violation = sum.violation.take().or(one.violation);
-        }
-    }
-    Ok(all)
+    Ok(match checked.holds() {
+        true => Exit::Done,
+        false => Exit::CheckFailed,
+    })
 }

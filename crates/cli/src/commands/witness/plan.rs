@@ -1,14 +1,14 @@
 //! `loopfit witness plan`.
 
-use super::as_usage;
-use crate::architecture::TokensArgument;
+use super::{as_usage, digits};
+use crate::architecture::ArchitectureArgument;
 use crate::data::count;
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
 use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
-use loopfit_model::Architecture;
-use loopfit_model::network::CONSTANT_TOKENS;
+use loopfit_model::ArchitectureKind;
+use loopfit_numerics::named::Named;
 use loopfit_report::number;
 use loopfit_witness::Rational;
 use loopfit_witness::plan::Plan;
@@ -38,36 +38,30 @@ pub(crate) struct Arguments {
     /// Hidden width r that may be used.
     #[arg(long, value_name = "r", value_parser = count)]
     width: usize,
-    /// The architecture.
-    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer"])]
-    arch: String,
     #[command(flatten)]
-    tokens: TokensArgument,
+    architecture: ArchitectureArgument,
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
+    let architecture = a.architecture.at(a.dim)?;
     let (s, h) = (a.smoothness.clone(), a.bound.clone());
-    let (t, r) = (a.iterations, a.width);
-    let architecture = a.tokens.of(&a.arch)?.at(a.dim);
-    let (name, plan) = match architecture.map_err(|error| usage(error.to_string()))? {
-        Architecture::Ffn => ("FFN", Plan::new(a.dim, s, h, t, r)),
-        Architecture::Transformer { partition } => {
-            let tokens = partition.len() + CONSTANT_TOKENS;
-            ("Transformer", Plan::transformer(a.dim, s, h, t, r, tokens))
-        }
+    let plan = Plan::of(&architecture, a.dim, s, h, a.iterations, a.width).map_err(as_usage)?;
+    let name = match architecture.kind() {
+        ArchitectureKind::Ffn => "FFN",
+        ArchitectureKind::Transformer => "Transformer",
     };
-    let plan = plan.map_err(as_usage)?;
     let resolution = &plan.resolution;
     let bound = resolution.interior_error_bound();
     if global.json {
         output::print_json(&object!({
             "d": resolution.d, "s": resolution.s.to_string(), "H": resolution.h.to_string(), "m": resolution.m,
-            "K": resolution.cells_per_axis(), "u_grp": plan.u, "S": plan.finishing_time, "r": plan.width, "arch": a.arch,
+            "K": resolution.cells_per_axis(), "u_grp": plan.u, "S": plan.finishing_time, "r": plan.width, "arch": a.architecture.kind().name(),
             "T": a.iterations, "width": a.width, "bound": bound,
         }))?;
         return Ok(Exit::Done);
     }
     let whole = |value: usize| number::integer(value as u64);
+    let (groups, records) = plan.groups_and_records();
     output::print(&format!(
         "Finest {name} witness within T = {} iterations and hidden width r = {} (Lemma B.1, with the exact times and widths of the construction)\n\
          m = {}, K = {} cells along each axis, u = {}: {} of {}\n\
@@ -77,11 +71,11 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         resolution.m,
         whole(resolution.cells_per_axis()),
         plan.u,
-        number::count(1 << (resolution.d * plan.u), "group"),
-        number::count(1 << (resolution.d * (resolution.m - plan.u)), "record"),
+        number::count(groups, "group"),
+        number::count(records, "record"),
         whole(plan.finishing_time),
         whole(plan.width),
-        number::value(bound, 4, number::Exponent::Own)
+        digits(bound)
     ))?;
     Ok(Exit::Done)
 }

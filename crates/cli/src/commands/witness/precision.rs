@@ -1,24 +1,24 @@
 //! `loopfit witness precision`: how many bits of mantissa a constructed network needs.
 
-mod row;
-
-use super::{as_usage, check_plot, exact_seconds, expect_table, resolutions, target};
+use super::{as_usage, expect_table, resolutions, target};
+use crate::architecture::ArchArgument;
 use crate::commands::on_threads;
-use crate::commands::theory::Sheet;
 use crate::data::between;
 use crate::exit::Exit;
 use crate::json::object;
+use crate::named::{OneOrAll, named_or_all};
+use crate::sheet::{Sheet, check_plot, columns, plot};
 use crate::{Global, output};
 use anyhow::Result;
-use clap::ValueEnum;
+use loopfit_model::ArchitectureKind;
+use loopfit_numerics::named::Named;
 use loopfit_report::axis::Scale;
-use loopfit_report::figure::{Curve, Curves, LevelLine, Panel, Point};
-use loopfit_report::{Align, Table, number};
+use loopfit_report::figure::{Curve, Curves, LevelLine, Panel};
+use loopfit_report::number;
 use loopfit_witness::points::MOST_FRACTION_BITS;
-use loopfit_witness::precision::{BEYOND, CONFIRMED};
-use loopfit_witness::{Rational, Reader, Resolution};
-use rayon::prelude::*;
-use row::Row;
+use loopfit_witness::precision::study::{Asked, Grouping, Question, Row, default_target};
+use loopfit_witness::precision::{BEYOND, CONFIRMED, Sample};
+use loopfit_witness::{Rational, Reader};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -27,9 +27,8 @@ use std::path::PathBuf;
     after_help = "Examples:\n  loopfit witness precision --to 4\n  loopfit witness precision --dim 2 --to 2 --reader dyadic --groups one --plot bits.svg\n  loopfit witness precision --target \"x1/2 - 3/4\" --from 3 --to 3 --json\n  loopfit witness precision --arch transformer --to 2 --cells 1"
 )]
 pub(crate) struct Arguments {
-    /// The architecture.
-    #[arg(long, value_name = "ARCH", default_value = "ffn", value_parser = ["ffn", "transformer"])]
-    arch: String,
+    #[command(flatten)]
+    architecture: ArchArgument,
     /// Number of inputs d; by default as many as the target names, or 1.
     #[arg(long, value_name = "D", value_parser = dim)]
     dim: Option<usize>,
@@ -59,11 +58,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "M", default_value_t = 3, value_parser = level)]
     to: usize,
     /// One group for all cells, a group for each cell, or both.
-    #[arg(long, value_name = "GROUPS", default_value = "both")]
-    groups: Grouping,
+    #[arg(long, value_name = "GROUPS", default_value = "both", value_parser = named_or_all::<Grouping>("both"))]
+    groups: OneOrAll<Grouping>,
     /// How bits are read: the paper's way, with dyadic thresholds, or both.
-    #[arg(long, value_name = "READER", default_value = "both")]
-    reader: Readers,
+    #[arg(long, value_name = "READER", default_value = "both", value_parser = named_or_all::<Reader>("both"))]
+    reader: OneOrAll<Reader>,
     /// Cells in which an input is tried, one in each.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = cells)]
     cells: usize,
@@ -95,83 +94,35 @@ fn input_bits(text: &str) -> Result<usize, String> {
     between(text, 1, MOST_FRACTION_BITS)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Grouping {
-    One,
-    All,
-    Both,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Readers {
-    Paper,
-    Dyadic,
-    Both,
-}
-
-impl Grouping {
-    fn list(self) -> Vec<Self> {
-        match self {
-            Self::Both => vec![Self::One, Self::All],
-            one => vec![one],
-        }
-    }
-
-    /// The exponent of the number of groups along each axis.
-    fn exponent(self, m: usize) -> usize {
-        match self {
-            Self::One => 0,
-            Self::All | Self::Both => m,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::One => "one",
-            Self::All | Self::Both => "all",
-        }
-    }
-
-    fn words(self) -> &'static str {
-        match self {
-            Self::One => "one group of all cells",
-            Self::All | Self::Both => "a group for each cell",
-        }
-    }
-}
-
-impl Readers {
-    fn list(self) -> Vec<Reader> {
-        match self {
-            Self::Paper => vec![Reader::Paper],
-            Self::Dyadic => vec![Reader::Dyadic],
-            Self::Both => vec![Reader::Paper, Reader::Dyadic],
-        }
-    }
-}
-
-fn reader_name(reader: Reader) -> &'static str {
-    match reader {
-        Reader::Paper => "paper",
-        Reader::Dyadic => "dyadic",
-    }
-}
-
-/// A polynomial that is negative on the cube, with every derivative at most one.
-fn default_target(d: usize) -> String {
-    match d {
-        1 => "x1/2 - x1^2/5 - 3/4".to_string(),
-        _ => format!("x1/2 - x1*x{d}/4 + x{d}^2/5 - 3/4"),
-    }
-}
-
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
-    check_plot(a.plot.as_deref())?;
-    let study = Study::new(a, global)?;
-    if let Some(path) = &a.plot {
-        output::write_file(path, &study.figure().to_svg())?;
-        output::wrote(path, global);
-    }
+    check_plot(a.plot.as_deref(), &[])?;
+    let formula = a.target.clone();
+    let formula = formula.unwrap_or_else(|| default_target(a.dim.unwrap_or(1)));
+    let target = target(&formula, a.dim)?;
+    let question = Question {
+        architecture: a.architecture.arch,
+        target: &*target,
+        s: a.smoothness.clone(),
+        h: a.bound.clone(),
+        levels: resolutions(a.from, a.to)?,
+        groupings: a.groups.0.clone(),
+        readers: a.reader.0.clone(),
+        sample: Sample {
+            cells: a.cells,
+            fraction_bits: a.input_bits,
+            seed: a.seed,
+        },
+    };
+    let seconds = question.seconds().map_err(as_usage)?;
+    expect_table(&seconds, global, "--cells")?;
+    let rows = on_threads(global, || question.rows())?;
+    let study = Study {
+        arguments: a,
+        d: target.d(),
+        formula,
+        rows: rows.map_err(as_usage)?,
+    };
+    plot(a.plot.as_deref(), || study.figure(), global)?;
     if global.json {
         output::print_json(&study.to_json())?;
     } else {
@@ -187,53 +138,17 @@ struct Study<'a> {
     rows: Vec<Row>,
 }
 
-impl<'a> Study<'a> {
-    fn new(a: &'a Arguments, global: &Global) -> Result<Self> {
-        let formula = a.target.clone();
-        let formula = formula.unwrap_or_else(|| default_target(a.dim.unwrap_or(1)));
-        let target = target(&formula, a.dim)?;
-        let levels = resolutions(a.from, a.to)?;
-        let mut networks = Vec::new();
-        for grouping in a.groups.list() {
-            for reader in a.reader.list() {
-                networks.extend(levels.iter().map(|&m| (grouping, reader, m)));
-            }
-        }
-        let seconds = networks.iter().map(|&(grouping, _, m)| {
-            let (s, h) = (a.smoothness.clone(), a.bound.clone());
-            let resolution = Resolution::new(target.d(), s, h, m)?;
-            Ok(row::seconds(a, &resolution, grouping.exponent(m)))
-        });
-        let seconds: Result<Vec<f64>, _> = seconds.collect();
-        expect_table(&seconds.map_err(as_usage)?, global, "--cells")?;
-        let rows = on_threads(global, || {
-            // The last ones take longest: one at a time, so that no thread is left with several.
-            let networks = networks.par_iter().with_max_len(1);
-            networks
-                .map(|&(grouping, reader, m)| Row::new(a, &*target, grouping, reader, m))
-                .collect::<Vec<_>>()
-        })?;
-        // In order, so that of several errors the first is told.
-        let rows: Result<Vec<Row>, _> = rows.into_iter().collect();
-        Ok(Self {
-            arguments: a,
-            d: target.d(),
-            formula,
-            rows: rows.map_err(as_usage)?,
-        })
-    }
-
+impl Study<'_> {
     fn is_transformer(&self) -> bool {
-        self.arguments.arch == "transformer"
+        self.arguments.architecture.arch == ArchitectureKind::Transformer
     }
 
     fn title(&self) -> String {
         format!(
             "Bits of mantissa that the {} needs: d = {}, s = {}, H = {}",
-            if self.is_transformer() {
-                "post-LN Transformer of Theorem E.1"
-            } else {
-                "residual FFN of Theorem D.1"
+            match self.is_transformer() {
+                true => "post-LN Transformer of Theorem E.1",
+                false => "residual FFN of Theorem D.1",
             },
             self.d,
             self.arguments.smoothness,
@@ -242,18 +157,16 @@ impl<'a> Study<'a> {
     }
 
     fn sheet(&self) -> Sheet {
+        let (appendix, second) = match self.is_transformer() {
+            true => ("Appendix E", "native from"),
+            false => ("Sections D.1 and D.2", "exact from"),
+        };
         let source = format!(
-            "{}, run in floats of p bits; target {}",
-            if self.is_transformer() {
-                "Appendix E"
-            } else {
-                "Sections D.1 and D.2"
-            },
+            "{appendix}, run in floats of p bits; target {}",
             self.formula
         );
         let mut sheet = Sheet::new(&self.title(), &source);
-        let left = ["groups", "reader"].map(|name| (name, Align::Left));
-        let right = [
+        let numbers = [
             "m",
             "K",
             "records",
@@ -262,38 +175,31 @@ impl<'a> Study<'a> {
             "inputs",
             "asked for",
             "works from",
-            if self.is_transformer() {
-                "native from"
-            } else {
-                "exact from"
-            },
+            second,
             "f64",
             "f32",
         ];
-        let right = right.map(|name| (name, Align::Right));
-        let mut table = Table::new(left.into_iter().chain(right));
+        let mut table = columns(&["groups", "reader"], &numbers, &[]);
         for row in &self.rows {
             let whole = |value: usize| number::integer(value as u64);
             let bits = |p: Option<usize>| p.map_or(number::ABSENT.to_string(), whole);
-            let mut cells = [row.grouping.name(), reader_name(row.reader)]
-                .map(String::from)
-                .to_vec();
-            cells.extend(
-                [
-                    row.m,
-                    row.cells_per_axis,
-                    row.records,
-                    row.code_bits,
-                    row.finishing_time,
-                    row.inputs,
-                    row.demand.bits(),
-                ]
-                .map(whole),
-            );
-            let second = if self.is_transformer() {
-                row.native
-            } else {
-                row.thresholds.exact
+            let mut cells = vec![
+                row.grouping.name().to_string(),
+                row.reader.name().to_string(),
+            ];
+            let counts = [
+                row.m,
+                row.cells_per_axis,
+                row.records,
+                row.code_bits,
+                row.finishing_time,
+                row.inputs,
+                row.demand.bits(),
+            ];
+            cells.extend(counts.map(whole));
+            let second = match self.is_transformer() {
+                true => row.native,
+                false => row.thresholds.exact,
             };
             cells.extend([row.thresholds.works, second].map(bits));
             cells.extend([row.double, row.single].map(|verdict| verdict.name().to_string()));
@@ -319,20 +225,26 @@ impl<'a> Study<'a> {
 
     fn to_json(&self) -> Map<String, Value> {
         let a = self.arguments;
+        let asked = |demand: &Asked| match demand {
+            Asked::Ffn(demand) => json!({
+                "code": demand.code, "timer": demand.timer, "selector": demand.selector,
+            }),
+            Asked::Transformer(bits) => json!(bits),
+        };
         let row = |row: &Row| {
             let tried = row.thresholds.tried.iter();
             let tried: Vec<_> = tried.map(|(p, v)| json!([p, v.name()])).collect();
             json!({
-                "groups": row.grouping.name(), "reader": reader_name(row.reader),
+                "groups": row.grouping.name(), "reader": row.reader.name(),
                 "m": row.m, "K": row.cells_per_axis, "records": row.records,
                 "code_bits": row.code_bits, "S": row.finishing_time, "inputs": row.inputs,
-                "asked_for": row.demand.to_json(), "native": row.native,
+                "asked_for": asked(&row.demand), "native": row.native,
                 "works": row.thresholds.works, "exact": row.thresholds.exact,
                 "f64": row.double.name(), "f32": row.single.name(), "tried": tried,
             })
         };
         object!({
-            "arch": a.arch, "d": self.d, "s": a.smoothness.to_string(),
+            "arch": a.architecture.arch.name(), "d": self.d, "s": a.smoothness.to_string(),
             "H": a.bound.to_string(), "target": self.formula,
             "cells": a.cells, "input_bits": a.input_bits, "seed": a.seed,
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
@@ -340,65 +252,50 @@ impl<'a> Study<'a> {
     }
 
     fn figure(&self) -> Curves {
-        let panel = |grouping: Grouping| {
-            let curve =
-                |name: &str, color, dashed, reader, bits: &dyn Fn(&Row) -> Option<usize>| {
-                    let rows = self.rows.iter();
-                    let rows = rows.filter(|row| row.grouping == grouping && row.reader == reader);
-                    let point = |row: &Row| {
-                        let bits = bits(row)? as f64;
-                        Some(Point {
-                            x: row.m as f64,
-                            centre: bits,
-                            low: bits,
-                            high: bits,
-                            values: Vec::new(),
-                        })
-                    };
-                    Curve {
-                        name: name.to_string(),
-                        color,
-                        dashed,
-                        points: rows.filter_map(point).collect(),
-                    }
-                };
-            let works = |row: &Row| row.thresholds.works;
-            let mut curves = Vec::new();
-            for reader in self.arguments.reader.list() {
-                if curves.is_empty() {
-                    curves.push(curve("bits of the code, 2L", 4, true, reader, &|row| {
-                        Some(row.code_bits)
-                    }));
-                }
-                let (name, color) = match reader {
-                    Reader::Paper => ("the paper's reader", 2),
-                    Reader::Dyadic => ("dyadic reader", 1),
-                };
-                curves.push(curve(name, color, false, reader, &works));
-            }
-            let level = |name: &str, y| LevelLine {
-                name: name.into(),
-                y,
-            };
-            Panel {
-                title: grouping.words().into(),
-                x_label: "resolution m, K = 2^m".into(),
-                y_label: "bits of mantissa".into(),
-                x_scale: Scale::Linear,
-                y_scale: Scale::Log,
-                curves,
-                levels: vec![level("f64", 53.0), level("f32", 24.0)],
-            }
-        };
+        let groupings = self.arguments.groups.0.iter();
         Curves {
             title: self.title(),
-            panels: self
-                .arguments
-                .groups
-                .list()
-                .into_iter()
-                .map(panel)
-                .collect(),
+            panels: groupings.map(|grouping| self.panel(*grouping)).collect(),
+        }
+    }
+
+    fn panel(&self, grouping: Grouping) -> Panel {
+        type Bits<'b> = &'b dyn Fn(&Row) -> Option<usize>;
+        let curve = |name: &str, color, dashed, reader, bits: Bits<'_>| {
+            let rows = self.rows.iter();
+            let rows = rows.filter(|row| row.grouping == grouping && row.reader == reader);
+            let point = |row: &Row| Some((row.m as f64, bits(row)? as f64));
+            Curve::line(name, color, dashed, rows.filter_map(point))
+        };
+        let mut curves = Vec::new();
+        for &reader in &self.arguments.reader.0 {
+            if curves.is_empty() {
+                let code_bits = |row: &Row| Some(row.code_bits);
+                curves.push(curve("bits of the code, 2L", 4, true, reader, &code_bits));
+            }
+            let (name, color) = match reader {
+                Reader::Paper => ("the paper's reader", 2),
+                Reader::Dyadic => ("dyadic reader", 1),
+            };
+            let works = |row: &Row| row.thresholds.works;
+            curves.push(curve(name, color, false, reader, &works));
+        }
+        let level = |name: &str, y| LevelLine {
+            name: name.into(),
+            y,
+        };
+        Panel {
+            title: match grouping {
+                Grouping::One => "one group of all cells",
+                Grouping::All => "a group for each cell",
+            }
+            .into(),
+            x_label: "resolution m, K = 2^m".into(),
+            y_label: "bits of mantissa".into(),
+            x_scale: Scale::Linear,
+            y_scale: Scale::Log,
+            curves,
+            levels: vec![level("f64", 53.0), level("f32", 24.0)],
         }
     }
 }

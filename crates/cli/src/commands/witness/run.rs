@@ -1,19 +1,21 @@
 //! `loopfit witness run`.
 
 use super::{
-    AnyTarget, Built, Construction, ConstructionArguments, PointArgument, as_usage, short,
-    transformer,
+    ConstructionArguments, PointArgument, as_usage, digits, expect_runs, point_text, say_if_silent,
+    short, title, to_json,
 };
+use crate::commands::on_threads;
 use crate::data::{between, count};
 use crate::exit::{Exit, usage};
+use crate::json::object;
+use crate::sheet::columns;
 use crate::{Global, output};
 use anyhow::Result;
-use loopfit_report::{Align, Table, number};
-use loopfit_witness::ffn::run::Output;
-use loopfit_witness::precision::{Verdict, tolerance};
-use loopfit_witness::{BigFloat, Double, Exact, Rational, Single, ffn};
+use loopfit_report::{Table, number};
+use loopfit_witness::construction::run::{Quantity, Row, Runs};
+use loopfit_witness::transformer::scientific;
+use loopfit_witness::{ArithmeticKind, Error, Network, Rational};
 use serde_json::{Value, json};
-use std::str::FromStr;
 
 #[derive(clap::Args)]
 #[command(
@@ -27,232 +29,141 @@ pub(crate) struct Arguments {
     x: Vec<PointArgument>,
     /// Arithmetic: exact, f64, f32, or a number of mantissa bits. A Transformer has roots, so that exact means
     /// enough bits for the digits shown, checked by running again with more.
-    #[arg(long, value_name = "A", default_value = "exact")]
-    arithmetic: ArithmeticName,
+    #[arg(long, value_name = "A", default_value = "exact", value_parser = arithmetic)]
+    arithmetic: ArithmeticKind,
     /// Iterations; by default the finishing time.
     #[arg(long, value_name = "T", value_parser = count)]
     iterations: Option<usize>,
 }
 
-/// What numbers a network is run in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ArithmeticName {
-    Exact,
-    F64,
-    F32,
-    Bits(usize),
-}
-
-impl FromStr for ArithmeticName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "exact" => Ok(Self::Exact),
-            "f64" => Ok(Self::F64),
-            "f32" => Ok(Self::F32),
-            bits => between(bits, 2, 1_000_000).map(Self::Bits).map_err(|_| {
-                "it must be exact, f64, f32 or a number of bits from 2 to 1000000".into()
-            }),
-        }
+/// Parses an arithmetic.
+fn arithmetic(text: &str) -> Result<ArithmeticKind, String> {
+    match text {
+        "exact" => Ok(ArithmeticKind::Exact),
+        "f64" => Ok(ArithmeticKind::F64),
+        "f32" => Ok(ArithmeticKind::F32),
+        bits => between(bits, 2, 1_000_000)
+            .map(ArithmeticKind::Bits)
+            .map_err(|_| "it must be exact, f64, f32 or a number of bits from 2 to 1000000".into()),
     }
 }
 
-impl std::fmt::Display for ArithmeticName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Exact => f.write_str("exact rationals"),
-            Self::F64 => f.write_str("f64"),
-            Self::F32 => f.write_str("f32"),
-            Self::Bits(bits) => write!(f, "floats of {bits} bits"),
-        }
-    }
-}
-
-/// The output after so many iterations, in an arithmetic.
-pub(super) fn evaluate(
-    witness: &ffn::Witness,
-    arithmetic: ArithmeticName,
-    x: &[Rational],
-    iterations: usize,
-) -> Result<Output, loopfit_witness::Error> {
-    macro_rules! in_arithmetic {
-        ($arithmetic:expr) => {{
-            let runner = witness.runner($arithmetic);
-            let mut run = runner.start(x)?;
-            run.advance(iterations);
-            run.output()
-        }};
-    }
-    match arithmetic {
-        ArithmeticName::Exact => in_arithmetic!(Exact),
-        ArithmeticName::F64 => in_arithmetic!(Double),
-        ArithmeticName::F32 => in_arithmetic!(Single),
-        ArithmeticName::Bits(bits) => in_arithmetic!(BigFloat::new(bits)),
-    }
-}
-
-/// One input with what came out.
-struct Row {
-    x: PointArgument,
-    output: Output,
-    f0: Rational,
-    on_strip: bool,
-}
-
-impl Row {
-    fn new(
-        witness: &ffn::Witness,
-        target: &AnyTarget,
-        x: &PointArgument,
-        arithmetic: ArithmeticName,
-        iterations: usize,
-    ) -> Result<Self, loopfit_witness::Error> {
-        Ok(Self {
-            x: x.clone(),
-            output: evaluate(witness, arithmetic, &x.0, iterations)?,
-            f0: target.value(&x.0)?,
-            on_strip: witness.resolution().is_on_strip(&x.0),
-        })
-    }
-
-    fn error(&self) -> f64 {
-        (&self.output.value - &self.f0).to_f64().abs()
-    }
-
-    fn to_json(&self) -> Value {
-        let x: Vec<String> = self.x.0.iter().map(Rational::to_string).collect();
-        json!({
-            "x": x, "u": self.output.u.to_string(), "value": self.output.value.to_string(),
-            "f0": self.f0.to_string(), "error": self.error(), "on_strip": self.on_strip,
-        })
-    }
-}
+/// Digits of a Transformer's outputs in tables.
+const DIGITS: usize = 30;
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let construction = a.construction.get()?;
-    construction.expect(a.x.len(), global)?;
-    let witness = match construction.build()? {
-        Built::Ffn(witness) => witness,
-        Built::Transformer(witness) => {
-            let (x, t) = (&a.x, a.iterations);
-            return transformer::run(&construction, &witness, x, a.arithmetic, t, global);
-        }
-    };
-    let resolution = witness.resolution();
-    let finishing = witness.resources().finishing_time;
-    let iterations = a.iterations.unwrap_or(finishing);
-    let rows = a.x.iter().map(|x| {
-        Row::new(&witness, &construction.target, x, a.arithmetic, iterations).map_err(as_usage)
-    });
-    let rows: Vec<Row> = rows.collect::<Result<_>>()?;
-    if a.iterations.is_none() {
-        check_precision(&witness, &rows, a.arithmetic)?;
-    }
-    if iterations >= finishing {
-        let off = rows.iter().filter(|row| !row.on_strip);
-        let off: Vec<(&Rational, &Rational)> = off.map(|row| (&row.output.u, &row.f0)).collect();
-        super::say_if_zero(&construction, &off, global);
-    }
-    let bound = resolution.interior_error_bound();
+    expect_runs(&construction, a.x.len(), global)?;
+    let network = construction.build().map_err(as_usage)?;
+    let inputs: Vec<Vec<Rational>> = a.x.iter().map(|x| x.0.clone()).collect();
+    let runs = on_threads(global, || {
+        construction.run(&network, &inputs, a.arithmetic, a.iterations)
+    })?;
+    let runs = runs.map_err(refused)?;
+    say_if_silent(runs.silent, &construction, global);
     if global.json {
-        let mut object = construction.to_json();
-        for (key, value) in [
-            ("S", json!(finishing)),
-            ("T", json!(iterations)),
-            ("arithmetic", json!(a.arithmetic.to_string())),
-            ("bound", json!(bound)),
-            ("points", rows.iter().map(Row::to_json).collect()),
-        ] {
-            object.insert(key.into(), value);
+        let rows = runs.rows.iter().map(|row| row_json(&network, row));
+        let mut object = to_json(&construction);
+        object.extend(object!({
+            "T": runs.iterations, "bound": network.error_bound(), "points": rows.collect::<Vec<_>>(),
+        }));
+        if let Network::Ffn(_) = &network {
+            object.extend(object!({
+                "S": network.finishing_time(), "arithmetic": a.arithmetic.to_string(),
+            }));
         }
         output::print_json(&object)?;
         return Ok(Exit::Done);
     }
-    output::print(&text(a, &construction, &rows, bound, iterations))?;
+    let bound = digits(network.error_bound());
+    let iterations = number::integer(runs.iterations as u64);
+    let (how, promise) = match &network {
+        Network::Ffn(_) => (
+            format!("{iterations} iterations in {} (Theorem D.1)", a.arithmetic),
+            format!(
+                "off the strips of half-width 2^-{} around cell faces is at most {bound} (S23, S28).",
+                network.resolution().g()
+            ),
+        ),
+        Network::Transformer(_) => (
+            format!(
+                "{iterations} iterations (Theorem E.1); u and v are exact, with ideal comparisons"
+            ),
+            format!(
+                "at inputs that are not exceptional is at most {bound} (S23, S28 and the readout's accuracy)."
+            ),
+        ),
+    };
+    let promise = match a.iterations {
+        None => format!("\nFor a target in the Hölder class the error {promise}\n"),
+        Some(_) => String::new(),
+    };
+    output::print(&format!(
+        "{}\n{how}\n\n{}{promise}",
+        title(&construction, &network),
+        table(&network, &runs).to_terminal(output::color()),
+    ))?;
     Ok(Exit::Done)
 }
 
-/// Refuses an arithmetic in which the network does not return what it returns exactly, off the strips.
-fn check_precision(witness: &ffn::Witness, rows: &[Row], arithmetic: ArithmeticName) -> Result<()> {
-    let tolerance = tolerance(witness.resolution());
-    for row in rows.iter().filter(|row| !row.on_strip) {
-        let exact = witness
-            .runner(Exact)
-            .evaluate(&row.x.0)
-            .map_err(as_usage)?
-            .u;
-        if Verdict::of(&row.output.u, &exact, &tolerance) != Verdict::Fails {
-            continue;
-        }
-        let finishing = witness.resources().finishing_time;
-        let works = |bits: usize| {
-            let output = evaluate(witness, ArithmeticName::Bits(bits), &row.x.0, finishing);
-            output.is_ok_and(|o| Verdict::of(&o.u, &exact, &tolerance) != Verdict::Fails)
-        };
-        // Twice as many until it works, then between.
-        let mut high = 64;
-        while high < 1 << 20 && !works(high) {
-            high *= 2;
-        }
-        let mut low = high / 2;
-        while high - low > 1 {
-            let middle = (low + high) / 2;
-            if works(middle) {
-                high = middle;
-            } else {
-                low = middle;
-            }
-        }
-        return Err(usage(format!(
-            "the resolution is too fine for {arithmetic}: at x = {} the network returns u = {} instead of {}; it works with --arithmetic {high}, or exactly",
-            row.x.text(),
-            short(&row.output.u),
-            short(&exact)
-        )));
+/// What a construction refuses, in the words of the command line.
+fn refused(error: Error) -> anyhow::Error {
+    match error {
+        Error::TooFine(wrong) if wrong.quantity == Quantity::U => usage(format!(
+            "the resolution is too fine for {}: at x = {} the network returns u = {} instead of {}; it works with --arithmetic {}, or exactly",
+            wrong.arithmetic,
+            point_text(&wrong.x),
+            short(&wrong.found),
+            short(&wrong.exact),
+            wrong.bits
+        )),
+        other => as_usage(other),
     }
-    Ok(())
 }
 
-fn text(
-    a: &Arguments,
-    construction: &Construction,
-    rows: &[Row],
-    bound: f64,
-    iterations: usize,
-) -> String {
-    let mut table = Table::new([
-        ("x", Align::Left),
-        ("u", Align::Right),
-        ("Hu, clipped", Align::Right),
-        ("f0(x)", Align::Right),
-        ("error", Align::Right),
-        ("on a strip", Align::Left),
-    ]);
-    let digits = |value: f64| number::value(value, 4, number::Exponent::Own);
-    for row in rows {
-        table.push([
-            row.x.text(),
-            short(&row.output.u),
-            short(&row.output.value),
-            short(&row.f0),
-            digits(row.error()),
-            if row.on_strip { "yes" } else { "no" }.to_string(),
-        ]);
-    }
-    let promise = match a.iterations {
-        None => format!(
-            "\nFor a target in the Hölder class the error off the strips of half-width 2^-{} around cell faces is at most {} (S23, S28).\n",
-            construction.resolution.g(),
-            digits(bound)
+fn row_json(network: &Network, row: &Row) -> Value {
+    let x: Vec<String> = row.x.iter().map(Rational::to_string).collect();
+    let text = |part: &Option<Rational>| part.as_ref().map(Rational::to_string);
+    let mut object = object!({
+        "x": x, "u": text(&row.u), "f0": row.f0.to_string(), "error": row.error(),
+    });
+    object.extend(match network {
+        Network::Ffn(_) => {
+            object!({ "value": row.value.to_string(), "on_strip": row.exceptional })
+        }
+        Network::Transformer(_) => object!({
+            "v": text(&row.v), "value": scientific(&row.value, 40), "bits": row.bits,
+            "exceptional": row.exceptional,
+        }),
+    });
+    json!(object)
+}
+
+fn table(network: &Network, runs: &Runs) -> Table {
+    let (numbers, place): (&[&str], _) = match network {
+        Network::Ffn(_) => (&["u", "Hu, clipped", "f0(x)", "error"], "on a strip"),
+        Network::Transformer(_) => (
+            &["u", "v", "output", "f0(x)", "error", "bits"],
+            "exceptional",
         ),
-        Some(_) => String::new(),
     };
-    format!(
-        "FFN witness: {}\n{} iterations in {} (Theorem D.1)\n\n{}{promise}",
-        construction.words(),
-        number::integer(iterations as u64),
-        a.arithmetic,
-        table.to_terminal(output::color()),
-    )
+    let mut table = columns(&["x"], numbers, &[place]);
+    let part = |part: &Option<Rational>| part.as_ref().map_or(number::ABSENT.to_string(), short);
+    for row in &runs.rows {
+        let mut cells = vec![point_text(&row.x), part(&row.u)];
+        match network {
+            Network::Ffn(_) => cells.push(short(&row.value)),
+            Network::Transformer(_) => {
+                cells.extend([part(&row.v), scientific(&row.value, DIGITS)]);
+            }
+        }
+        cells.extend([short(&row.f0), digits(row.error())]);
+        if let Network::Transformer(_) = network {
+            let bits = row.bits.map(|bits| bits.to_string());
+            cells.push(bits.unwrap_or(number::ABSENT.to_string()));
+        }
+        cells.push(if row.exceptional { "yes" } else { "no" }.to_string());
+        table.push(cells);
+    }
+    table
 }

@@ -1,7 +1,7 @@
 //! Runs against each other, against closed forms, and against the reference implementation.
 
 use super::*;
-use crate::arithmetic::{Arithmetic, BigFloat, Double};
+use crate::arithmetic::{Arithmetic, BigFloat, F64};
 use loopfit_model::reference::forward_values;
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
@@ -144,7 +144,7 @@ fn ordinary_models_compute_the_same() {
     for iterations in [1, 2, 3] {
         let network = witness.network(iterations).unwrap();
         assert_eq!(network.count() as u128, witness.resources().count);
-        let mut values = witness.dense(&network, &Double);
+        let mut values = witness.dense(&network, &F64);
         let layout = network.layout();
         let view = layout.get("output.weight").unwrap();
         let stream = Stream::new(7);
@@ -154,7 +154,7 @@ fn ordinary_models_compute_the_same() {
         values[view.range()].clone_from_slice(&weights);
         let inputs: Vec<_> = x.iter().map(Rational::to_f64).collect();
         let expected = forward_values(&network, &values, &inputs)[0];
-        let runner = witness.physical(Double);
+        let runner = witness.physical(F64);
         let mut run = runner.start(&x).unwrap();
         run.advance(iterations);
         let tokens = (0..witness.resources().tokens).flat_map(|token| run.token(token).to_vec());
@@ -285,7 +285,7 @@ fn model_files_have_one_stabiliser() {
     );
     let largest = parameters.values().iter().fold(0f32, |m, v| m.max(v.abs()));
     assert_eq!(
-        Some(witness.resources().largest_coefficient.clone()),
+        Some(witness.resources().largest_parameter.clone()),
         Rational::from_f64(largest.into())
     );
 }
