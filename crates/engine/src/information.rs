@@ -107,22 +107,14 @@ impl Information {
             lines: self.lines,
             products: &mut self.products,
         });
-        let (p, lines) = (params.len(), self.lines);
-        for i in 0..p {
-            let row = &self.products[i * lines..];
-            // The line of seeds holds the square roots of the masses: its products are the
-            // means of the rows, and the covariance subtracts theirs.
-            let mean = |j: usize| f64::from(self.products[j * lines + p]);
-            let own = if centred { mean(i) } else { 0.0 };
-            for j in i..p {
-                let mut product = f64::from(row[j]);
-                if centred {
-                    product -= own * mean(j);
-                }
-                let to = &mut average[i * p + j];
-                *to = blend.keep * *to + blend.share * product;
-            }
-        }
+        self.level.run(Average {
+            p: params.len(),
+            lines: self.lines,
+            products: &self.products,
+            centred,
+            blend,
+            average,
+        });
     }
 
     /// Rows `sqrt(weight) (R e)^T J` of a conditional family.
@@ -242,6 +234,45 @@ impl Kernel for Products<'_> {
                     self.products[(i + a) * lines + j..][..TILE]
                         .copy_from_slice(&tile.0[a * TILE..][..TILE]);
                 }
+            }
+        }
+    }
+}
+
+/// Blends products into an average.
+struct Average<'a> {
+    p: usize,
+    lines: usize,
+    products: &'a [f32],
+    /// Whether the products of the means are subtracted. The line of seeds holds the square roots of
+    /// the masses: its products are the means of the rows.
+    centred: bool,
+    blend: Blend,
+    average: &'a mut [f64],
+}
+
+impl Kernel for Average<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Across>(self, _: S) {
+        let Self {
+            p, lines, blend, ..
+        } = self;
+        let row = |i: usize| &self.products[i * lines..][..lines];
+        let mut means = vec![0.0; p];
+        if self.centred {
+            for i in 0..p {
+                means[i] = f64::from(row(i)[p]);
+            }
+        }
+        for i in 0..p {
+            let own = means[i];
+            let to = &mut self.average[i * p + i..(i + 1) * p];
+            let products = row(i)[i..p].iter().zip(&means[i..]);
+            for (to, (product, mean)) in to.iter_mut().zip(products) {
+                let product = f64::from(*product) - own * mean;
+                *to = blend.keep * *to + blend.share * product;
             }
         }
     }

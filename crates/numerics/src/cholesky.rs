@@ -1,29 +1,48 @@
 //! Symmetric positive definite systems in a fixed order of operations, for matrices that are
 //! solved so often that the bits must not depend on the machine.
+//!
+//! No lanes by hand: operations are elementwise over columns, in rows that are padded to whole
+//! registers, so that the compiler's vectors of any width give the same bits. Multiply-adds are fused.
+// Loops have constant bounds and plain indices, so that tiles stay in registers.
+#![allow(clippy::needless_range_loop)]
 
 use crate::lanes::{Kernel, Level, Simd};
 use crate::libm;
+use std::ops::Range;
 
-/// Rows that are taken off the rows below in one go.
+/// Rows that are factored one by one, and then taken off the rest of their block in one go.
 const PANEL: usize = 8;
-/// Partial sums of a dot product.
-const PARTS: usize = 16;
+/// Rows that are taken off all rows below in one go: few enough to stay in the second-level cache.
+const BLOCK: usize = 8 * PANEL;
+/// Columns of a register tile; rows are padded to a multiple. A panel begins where a tile does.
+const WIDTH: usize = 8;
+/// Rows of a register tile.
+const HEIGHT: usize = 6;
 
 /// The factor `U` of `A = U^T U`, by rows, of a positive definite matrix.
 #[derive(Clone, Debug)]
 pub struct Cholesky {
     n: usize,
-    /// Row `i` at `i * n`; entries left of the diagonal are not used.
+    /// Numbers from one row to the next.
+    stride: usize,
+    /// Row `i` at `i * stride`; entries left of the diagonal are not used, those behind the last
+    /// column are zero.
     rows: Vec<f64>,
+    /// One over the diagonal.
+    inverse: Vec<f64>,
     level: Level,
 }
 
 impl Cholesky {
     /// Room for a matrix of `n` rows.
     pub fn new(n: usize, level: Level) -> Self {
+        // An odd number of cache lines: a column's entries spread over all sets of the cache.
+        let stride = (n.div_ceil(WIDTH) | 1) * WIDTH;
         Self {
             n,
-            rows: vec![0.0; n * n],
+            stride,
+            rows: vec![0.0; n * stride],
+            inverse: vec![0.0; n],
             level,
         }
     }
@@ -33,65 +52,68 @@ impl Cholesky {
     /// factor to solve with.
     #[must_use]
     pub fn factor(&mut self, a: &[f64], damping: f64) -> bool {
-        assert_eq!(a.len(), self.rows.len(), "a square matrix");
-        self.rows.copy_from_slice(a);
-        for i in 0..self.n {
-            self.rows[i * self.n + i] += damping;
+        let (n, stride) = (self.n, self.stride);
+        assert_eq!(a.len(), n * n, "a square matrix");
+        for i in 0..n {
+            self.rows[i * stride + i..][..n - i].copy_from_slice(&a[i * n + i..(i + 1) * n]);
+            self.rows[i * stride + i] += damping;
         }
         self.level.run(Factor {
-            n: self.n,
+            n,
+            stride,
             rows: &mut self.rows,
+            inverse: &mut self.inverse,
         })
     }
 
     /// Replaces `b` by the solution `x` of `A x = b`.
     pub fn solve(&self, b: &mut [f64]) {
         assert_eq!(b.len(), self.n, "a vector of the matrix's size");
+        let mut x = vec![0.0; self.stride];
+        x[..self.n].copy_from_slice(b);
         self.level.run(Solve {
-            n: self.n,
-            rows: &self.rows,
-            b,
+            factor: self,
+            x: &mut x,
         });
+        b.copy_from_slice(&x[..self.n]);
     }
-}
 
-impl Cholesky {
     /// The diagonal of `A^-1`, and `log det A`.
     ///
     /// # Formula
     /// `(A^-1)_ii = |U^-T e_i|^2`; `log det A = 2 sum_i log U_ii`.
     pub fn inverse_diagonal(&self) -> (Vec<f64>, f64) {
-        let n = self.n;
-        let diagonal = self.level.run(InverseDiagonal {
-            n,
-            rows: &self.rows,
-        });
-        let logs: f64 = (0..n).map(|i| libm::log(self.rows[i * n + i])).sum();
+        let diagonal = self.level.run(InverseDiagonal(self));
+        let logs: f64 = (0..self.n)
+            .map(|i| libm::log(self.rows[i * self.stride + i]))
+            .sum();
         (diagonal, 2.0 * logs)
     }
 }
 
-struct InverseDiagonal<'a> {
-    n: usize,
-    rows: &'a [f64],
-}
+struct InverseDiagonal<'a>(&'a Cholesky);
 
 impl Kernel for InverseDiagonal<'_> {
     type Output = Vec<f64>;
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> Vec<f64> {
-        let Self { n, rows } = self;
-        let mut diagonal = vec![0.0; n];
-        let mut y = vec![0.0; n];
-        for i in 0..n {
+        let Cholesky {
+            n,
+            stride,
+            rows,
+            inverse,
+            ..
+        } = self.0;
+        let mut diagonal = vec![0.0; *n];
+        let mut y = vec![0.0; *stride];
+        for i in 0..*n {
             y[i..].fill(0.0);
             y[i] = 1.0;
-            for k in i..n {
-                let row = &rows[k * n + k..(k + 1) * n];
-                let x = y[k] / row[0];
+            for k in i..*n {
+                let x = y[k] * inverse[k];
                 diagonal[i] = x.mul_add(x, diagonal[i]);
-                subtract(&mut y[k + 1..], x, &row[1..]);
+                subtract(&mut y[k + 1..], x, &rows[k * stride + k + 1..]);
             }
         }
         diagonal
@@ -100,68 +122,48 @@ impl Kernel for InverseDiagonal<'_> {
 
 struct Factor<'a> {
     n: usize,
+    stride: usize,
     rows: &'a mut [f64],
+    inverse: &'a mut [f64],
 }
 
 impl Kernel for Factor<'_> {
     type Output = bool;
 
-    // No lanes by hand: every row operation is elementwise, so that the compiler's vectors of
-    // any width give the same bits.
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> bool {
-        let n = self.n;
+        let (n, stride) = (self.n, self.stride);
         for first in (0..n).step_by(PANEL) {
             let end = n.min(first + PANEL);
-            let (done, below) = self.rows.split_at_mut(end * n);
-            let panel = &mut done[first * n..];
+            let (done, below) = self.rows.split_at_mut(end * stride);
+            let panel = &mut done[first * stride..];
             for k in first..end {
-                let (row, rest) = panel[(k - first) * n..].split_at_mut(n);
+                let (row, rest) = panel[(k - first) * stride..].split_at_mut(stride);
                 let pivot = row[k].sqrt();
+                let inverse = 1.0 / pivot;
                 // Also false for NaN.
-                if !(pivot > 0.0 && pivot.is_finite()) {
+                if !(inverse > 0.0 && inverse.is_finite()) {
                     return false;
                 }
-                let scale = 1.0 / pivot;
+                self.inverse[k] = inverse;
                 row[k] = pivot;
                 for u in &mut row[k + 1..] {
-                    *u *= scale;
+                    *u *= inverse;
                 }
-                for (i, to) in (k + 1..end).zip(rest.chunks_exact_mut(n)) {
+                for (i, to) in (k + 1..end).zip(rest.chunks_exact_mut(stride)) {
                     subtract(&mut to[i..], row[i], &row[i..]);
                 }
             }
             // Below the last panel, which may be shorter, there is nothing.
-            for (i, to) in (end..n).zip(below.chunks_exact_mut(n)) {
-                subtract_panel(&mut to[i..], panel, n, i);
+            let block = first / BLOCK * BLOCK;
+            let block_end = n.min(block + BLOCK);
+            if end < block_end {
+                subtract_rows(&done[first * stride..], below, stride, end..block_end);
+            } else {
+                subtract_rows(&done[block * stride..], below, stride, end..n);
             }
         }
         true
-    }
-}
-
-struct Solve<'a> {
-    n: usize,
-    rows: &'a [f64],
-    b: &'a mut [f64],
-}
-
-impl Kernel for Solve<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<S: Simd>(self, _: S) {
-        let Self { n, rows, b } = self;
-        for k in 0..n {
-            let row = &rows[k * n + k..(k + 1) * n];
-            b[k] /= row[0];
-            let x = b[k];
-            subtract(&mut b[k + 1..], x, &row[1..]);
-        }
-        for k in (0..n).rev() {
-            let row = &rows[k * n + k..(k + 1) * n];
-            b[k] = (b[k] - dot(&row[1..], &b[k + 1..])) / row[0];
-        }
     }
 }
 
@@ -169,44 +171,128 @@ impl Kernel for Solve<'_> {
 #[inline(always)]
 fn subtract(to: &mut [f64], factor: f64, from: &[f64]) {
     for (to, from) in to.iter_mut().zip(from) {
-        *to -= factor * from;
+        *to = (-factor).mul_add(*from, *to);
     }
 }
 
-/// `to -= row[i] * row[i..]` for the rows of a panel in turn, reading and writing `to` once.
+/// Takes `from` off the rows `range`, which are the first of `below`, one row after the other.
 #[inline(always)]
-fn subtract_panel(to: &mut [f64], panel: &[f64], n: usize, i: usize) {
-    let row = |k: usize| &panel[k * n + i..][..to.len()];
-    let rows: [&[f64]; PANEL] = std::array::from_fn(row);
-    let factors = rows.map(|row| row[0]);
-    for (j, to) in to.iter_mut().enumerate() {
-        let mut value = *to;
-        for k in 0..PANEL {
-            value -= factors[k] * rows[k][j];
+fn subtract_rows(from: &[f64], below: &mut [f64], stride: usize, range: Range<usize>) {
+    let tiles = range.clone().step_by(HEIGHT);
+    for (i, rows) in tiles.zip(below.chunks_mut(HEIGHT * stride)) {
+        match range.end - i {
+            1 => subtract_tiles::<1>(rows, from, stride, i),
+            2 => subtract_tiles::<2>(rows, from, stride, i),
+            3 => subtract_tiles::<3>(rows, from, stride, i),
+            4 => subtract_tiles::<4>(rows, from, stride, i),
+            5 => subtract_tiles::<5>(rows, from, stride, i),
+            _ => subtract_tiles::<HEIGHT>(rows, from, stride, i),
         }
-        *to = value;
     }
 }
 
-/// Dot product in sixteen partial sums, added in ascending order at the end.
+/// As [`subtract_rows`] for the `H` rows from row `i` on.
 #[inline(always)]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut parts = [0.0; PARTS];
-    let (a_parts, b_parts) = (a.chunks_exact(PARTS), b.chunks_exact(PARTS));
-    let rest = a_parts.remainder().iter().zip(b_parts.remainder());
-    let mut sum = 0.0;
-    for (x, y) in rest {
-        sum += x * y;
-    }
-    for (x, y) in a_parts.zip(b_parts) {
-        for i in 0..PARTS {
-            parts[i] += x[i] * y[i];
+fn subtract_tiles<const H: usize>(rows: &mut [f64], from: &[f64], stride: usize, i: usize) {
+    // What is left of the diagonal in the first tile is not used.
+    for j in (i / WIDTH * WIDTH..stride).step_by(WIDTH) {
+        let mut tile = [[0.0; WIDTH]; H];
+        for h in 0..H {
+            tile[h].copy_from_slice(&rows[h * stride + j..][..WIDTH]);
+        }
+        for row in from.chunks_exact(stride) {
+            let columns = &row[j..][..WIDTH];
+            let factors = &row[i..][..H];
+            for h in 0..H {
+                let factor = -factors[h];
+                for c in 0..WIDTH {
+                    tile[h][c] = factor.mul_add(columns[c], tile[h][c]);
+                }
+            }
+        }
+        for h in 0..H {
+            rows[h * stride + j..][..WIDTH].copy_from_slice(&tile[h]);
         }
     }
-    for part in parts {
-        sum += part;
+}
+
+struct Solve<'a> {
+    factor: &'a Cholesky,
+    /// Padded with zeros.
+    x: &'a mut [f64],
+}
+
+impl Kernel for Solve<'_> {
+    type Output = ();
+
+    /// `U^T y = b`, rows taken off what follows in ascending order; then `U x = y`, where every
+    /// row's products with the blocks behind its own have [`WIDTH`] partial sums.
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let Cholesky {
+            n,
+            stride,
+            rows,
+            inverse,
+            ..
+        } = self.factor;
+        let (n, stride, x) = (*n, *stride, self.x);
+        for first in (0..n).step_by(PANEL) {
+            let end = n.min(first + PANEL);
+            for k in first..end {
+                x[k] *= inverse[k];
+                for j in k + 1..end {
+                    x[j] = (-x[k]).mul_add(rows[k * stride + j], x[j]);
+                }
+            }
+            if end == n {
+                break;
+            }
+            let (done, rest) = x.split_at_mut(end);
+            let panel = &rows[first * stride..end * stride];
+            for (at, tile) in (end..).step_by(WIDTH).zip(rest.chunks_exact_mut(WIDTH)) {
+                for k in 0..PANEL {
+                    let factor = -done[first + k];
+                    let columns = &panel[k * stride + at..][..WIDTH];
+                    for c in 0..WIDTH {
+                        tile[c] = factor.mul_add(columns[c], tile[c]);
+                    }
+                }
+            }
+        }
+        for first in (0..n).step_by(PANEL).rev() {
+            let end = n.min(first + PANEL);
+            let (open, done) = x.split_at_mut(end);
+            if end < n {
+                let mut sums = [[0.0; WIDTH]; PANEL];
+                let panel = &rows[first * stride..end * stride];
+                for (at, known) in (end..).step_by(WIDTH).zip(done.chunks_exact(WIDTH)) {
+                    for k in 0..PANEL {
+                        let columns = &panel[k * stride + at..][..WIDTH];
+                        for c in 0..WIDTH {
+                            sums[k][c] = columns[c].mul_add(known[c], sums[k][c]);
+                        }
+                    }
+                }
+                for k in 0..PANEL {
+                    open[first + k] -= tree(sums[k]);
+                }
+            }
+            for k in (first..end).rev() {
+                open[k] *= inverse[k];
+                for j in first..k {
+                    open[j] = (-open[k]).mul_add(rows[j * stride + k], open[j]);
+                }
+            }
+        }
     }
-    sum
+}
+
+/// Sum of partial sums: `i` with `i + 4`, then `+ 2`, `+ 1`.
+#[inline(always)]
+fn tree(p: [f64; WIDTH]) -> f64 {
+    let [a, b, c, d] = [p[0] + p[4], p[1] + p[5], p[2] + p[6], p[3] + p[7]];
+    (a + c) + (b + d)
 }
 
 #[cfg(test)]
