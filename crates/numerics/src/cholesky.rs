@@ -158,9 +158,9 @@ impl Kernel for Factor<'_> {
             let block = first / BLOCK * BLOCK;
             let block_end = n.min(block + BLOCK);
             if end < block_end {
-                subtract_rows(&done[first * stride..], below, stride, end..block_end);
+                subtract_rows::<S>(&done[first * stride..], below, stride, end..block_end);
             } else {
-                subtract_rows(&done[block * stride..], below, stride, end..n);
+                subtract_rows::<S>(&done[block * stride..], below, stride, end..n);
             }
         }
         true
@@ -177,7 +177,13 @@ fn subtract(to: &mut [f64], factor: f64, from: &[f64]) {
 
 /// Takes `from` off the rows `range`, which are the first of `below`, one row after the other.
 #[inline(always)]
-fn subtract_rows(from: &[f64], below: &mut [f64], stride: usize, range: Range<usize>) {
+fn subtract_rows<S: Simd>(from: &[f64], below: &mut [f64], stride: usize, range: Range<usize>) {
+    if !S::TILES {
+        for (i, row) in range.zip(below.chunks_mut(stride)) {
+            subtract_tiles::<1>(row, from, stride, i);
+        }
+        return;
+    }
     let tiles = range.clone().step_by(HEIGHT);
     for (i, rows) in tiles.zip(below.chunks_mut(HEIGHT * stride)) {
         match range.end - i {
@@ -239,18 +245,25 @@ impl Kernel for Solve<'_> {
         let (n, stride, x) = (*n, *stride, self.x);
         for first in (0..n).step_by(PANEL) {
             let end = n.min(first + PANEL);
-            for k in first..end {
-                x[k] *= inverse[k];
-                for j in k + 1..end {
-                    x[j] = (-x[k]).mul_add(rows[k * stride + j], x[j]);
+            let (triangle, scale) = triangle(rows, inverse, stride, first..end);
+            let mut block = [0.0; PANEL];
+            block[..end - first].copy_from_slice(&x[first..end]);
+            for k in 0..PANEL {
+                block[k] *= scale[k];
+                for j in k + 1..PANEL {
+                    block[j] = (-block[k]).mul_add(triangle[k][j], block[j]);
                 }
             }
+            x[first..end].copy_from_slice(&block[..end - first]);
             if end == n {
                 break;
             }
             let (done, rest) = x.split_at_mut(end);
             let panel = &rows[first * stride..end * stride];
-            for (at, tile) in (end..).step_by(WIDTH).zip(rest.chunks_exact_mut(WIDTH)) {
+            for (at, to) in (end..).step_by(WIDTH).zip(rest.chunks_exact_mut(WIDTH)) {
+                // A copy, which nothing that is read can be part of.
+                let mut tile = [0.0; WIDTH];
+                tile.copy_from_slice(to);
                 for k in 0..PANEL {
                     let factor = -done[first + k];
                     let columns = &panel[k * stride + at..][..WIDTH];
@@ -258,6 +271,7 @@ impl Kernel for Solve<'_> {
                         tile[c] = factor.mul_add(columns[c], tile[c]);
                     }
                 }
+                to.copy_from_slice(&tile);
             }
         }
         for first in (0..n).step_by(PANEL).rev() {
@@ -278,14 +292,35 @@ impl Kernel for Solve<'_> {
                     open[first + k] -= tree(sums[k]);
                 }
             }
-            for k in (first..end).rev() {
-                open[k] *= inverse[k];
-                for j in first..k {
-                    open[j] = (-open[k]).mul_add(rows[j * stride + k], open[j]);
+            let (triangle, scale) = triangle(rows, inverse, stride, first..end);
+            let mut block = [0.0; PANEL];
+            block[..end - first].copy_from_slice(&open[first..]);
+            for k in (0..PANEL).rev() {
+                block[k] *= scale[k];
+                for j in 0..k {
+                    block[j] = (-block[k]).mul_add(triangle[j][k], block[j]);
                 }
             }
+            open[first..].copy_from_slice(&block[..end - first]);
         }
     }
+}
+
+/// The rows of a panel in its own columns, and one over their diagonal; zeros where the last panel is
+/// shorter.
+#[inline(always)]
+fn triangle(
+    rows: &[f64],
+    inverse: &[f64],
+    stride: usize,
+    panel: Range<usize>,
+) -> ([[f64; PANEL]; PANEL], [f64; PANEL]) {
+    let (mut triangle, mut scale) = ([[0.0; PANEL]; PANEL], [0.0; PANEL]);
+    scale[..panel.len()].copy_from_slice(&inverse[panel.clone()]);
+    for (to, k) in triangle.iter_mut().zip(panel.clone()) {
+        to.copy_from_slice(&rows[k * stride + panel.start..][..PANEL]);
+    }
+    (triangle, scale)
 }
 
 /// Sum of partial sums: `i` with `i + 4`, then `+ 2`, `+ 1`.
