@@ -11,7 +11,7 @@ use crate::predict::clipped_rows;
 use crate::program::{Activations, Program};
 use loopfit_likelihood::{Energy, Likelihood};
 use loopfit_model::Bounds;
-use loopfit_numerics::lanes::{Across, Kernel, LANES, Lane, Level};
+use loopfit_numerics::lanes::{Across, Kernel, LANES, Lane};
 use loopfit_numerics::stream::Stream;
 
 /// Rows and columns of a register tile of the products.
@@ -37,7 +37,6 @@ pub(crate) struct Blend {
 #[derive(Debug)]
 pub(crate) struct Information {
     program: Program,
-    level: Level,
     likelihood: Likelihood,
     bounds: Bounds,
     kept: Activations,
@@ -54,12 +53,7 @@ pub(crate) struct Information {
 }
 
 impl Information {
-    pub(crate) fn new(
-        program: Program,
-        level: Level,
-        likelihood: Likelihood,
-        bounds: Bounds,
-    ) -> Self {
+    pub(crate) fn new(program: Program, likelihood: Likelihood, bounds: Bounds) -> Self {
         let extra = usize::from(matches!(likelihood, Likelihood::Energy(_)));
         let lines = (program.len() + extra).next_multiple_of(TILE);
         let outputs = program.outputs();
@@ -73,7 +67,6 @@ impl Information {
             full: Vec::new(),
             full_rows: Vec::new(),
             program,
-            level,
             likelihood,
             bounds,
         }
@@ -102,12 +95,12 @@ impl Information {
             }
         };
         self.full = room;
-        self.level.run(Products {
+        self.program.level().run(Products {
             factor: &self.factor,
             lines: self.lines,
             products: &mut self.products,
         });
-        self.level.run(Average {
+        self.program.level().run(Average {
             p: params.len(),
             lines: self.lines,
             products: &self.products,
@@ -289,6 +282,7 @@ mod tests {
     use loopfit_model::{
         Activation, Architecture, Form, Network, Parameters, Tying, init, reference,
     };
+    use loopfit_numerics::lanes::Level;
 
     const N: usize = 37;
 
@@ -421,7 +415,7 @@ mod tests {
                 for level in Level::available() {
                     let bounds = Bounds::default();
                     let at_level = Program::new(&network, level);
-                    let mut information = Information::new(at_level, level, likelihood, bounds);
+                    let mut information = Information::new(at_level, likelihood, bounds);
                     let mut got = vec![0.0; p * p];
                     for unit in 0..likelihood.outputs() {
                         let blend = Blend {
@@ -456,7 +450,7 @@ mod tests {
         let params = program.pack(&init::fresh(&network, 1.0, Stream::new(3)));
         let p = params.len();
         let batch = Strips::all(&Samples::new(1, vec![0.3, -0.8], vec![0.0, 1.0]).unwrap());
-        let mut information = Information::new(program, level, likelihood, Bounds::default());
+        let mut information = Information::new(program, likelihood, Bounds::default());
         let (mut exact, mut random) = (vec![0.0; p * p], vec![0.0; p * p]);
         for unit in 0..3 {
             let blend = Blend {

@@ -59,7 +59,6 @@ pub use predict::{Predictor, Step};
 pub use row::RowPredictor;
 pub use run::{Control, Engine};
 pub use spec::{
-    Adam, FitSpec, MAX_SCORING_COEFFICIENTS, Optimiser, Scoring, SpecError, Stage, Start,
-    WeightDecay,
+    Adam, FitSpec, MAX_SCORING_PARAMETERS, Optimiser, Scoring, SpecError, Stage, Start, WeightDecay,
 };
 pub use tolerance::{Tolerance, tolerance};

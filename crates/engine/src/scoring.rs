@@ -55,7 +55,7 @@ impl ScoringState {
         Self {
             settings,
             damping: settings.damping * spec.likelihood.information_scale(),
-            information: Information::new(program.clone(), level, spec.likelihood, spec.bounds),
+            information: Information::new(program.clone(), spec.likelihood, spec.bounds),
             average: vec![0.0; p * p],
             past: 1.0,
             cholesky: Cholesky::new(p, level),

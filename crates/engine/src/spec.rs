@@ -130,7 +130,7 @@ impl Default for Scoring {
 }
 
 /// Most coefficients that [`Scoring`] takes: their information fills 128 MiB.
-pub const MAX_SCORING_COEFFICIENTS: usize = 4096;
+pub const MAX_SCORING_PARAMETERS: usize = 4096;
 
 impl Default for Stage {
     /// The paper's simulation settings (F.4.3).
@@ -233,7 +233,7 @@ pub enum SpecError {
     NoStage,
     /// More coefficients than a second-order method can hold.
     #[error(
-        "Fisher scoring takes networks of at most {MAX_SCORING_COEFFICIENTS} numbers, not {0}; use Adam"
+        "Fisher scoring takes networks of at most {MAX_SCORING_PARAMETERS} numbers, not {0}; use Adam"
     )]
     ScoringSize(usize),
     /// No damped step could be computed.
@@ -299,8 +299,7 @@ impl FitSpec {
         let count = self.network.count();
         for (i, stage) in self.stages.iter().enumerate() {
             stage.check(i + 1)?;
-            if matches!(stage.optimiser, Optimiser::Scoring(_)) && count > MAX_SCORING_COEFFICIENTS
-            {
+            if matches!(stage.optimiser, Optimiser::Scoring(_)) && count > MAX_SCORING_PARAMETERS {
                 return Err(SpecError::ScoringSize(count));
             }
         }

@@ -6,7 +6,7 @@ use crate::gradient::{Gradient, node_strips};
 use crate::information::{Blend, Information, Probe};
 use crate::loss::Loss;
 use crate::program::Program;
-use crate::spec::{MAX_SCORING_COEFFICIENTS, SpecError};
+use crate::spec::{MAX_SCORING_PARAMETERS, SpecError};
 use loopfit_data::Samples;
 use loopfit_likelihood::Likelihood;
 use loopfit_model::{Bounds, Parameters};
@@ -54,7 +54,7 @@ pub fn tolerance(
     train: &Samples,
 ) -> Result<Tolerance, SpecError> {
     let p = parameters.network().count();
-    if p > MAX_SCORING_COEFFICIENTS {
+    if p > MAX_SCORING_PARAMETERS {
         return Err(SpecError::ScoringSize(p));
     }
     let work = (p * p * likelihood.outputs()) as f64;
@@ -110,7 +110,7 @@ impl Curvature {
         train: &Samples,
     ) -> Self {
         let (p, level) = (params.len(), program.level());
-        let mut information = Information::new(program.clone(), level, likelihood, bounds);
+        let mut information = Information::new(program.clone(), likelihood, bounds);
         let (mut total, mut upper) = (vec![0.0; p], vec![0.0; p * p]);
         let all: Vec<u32> = (0..train.n() as u32).collect();
         for rows in all.chunks(ROWS_AT_ONCE) {
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn large_networks_are_refused() {
         let network = Network::ffn(1, 1, 60, 40, Tying::Single).unwrap();
-        assert!(network.count() > MAX_SCORING_COEFFICIENTS);
+        assert!(network.count() > MAX_SCORING_PARAMETERS);
         let parameters = init::fresh(&network, 1.0, Stream::new(1));
         let train = Samples::new(1, vec![0.0], vec![0.0]).unwrap();
         let likelihood = Likelihood::Gaussian(Gaussian::squared_error());

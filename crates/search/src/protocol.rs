@@ -2,9 +2,7 @@
 
 use crate::SearchError;
 use crate::replication::Problem;
-use loopfit_engine::{
-    Adam, MAX_SCORING_COEFFICIENTS, Optimiser, Scoring, Stage, Start, WeightDecay,
-};
+use loopfit_engine::{Adam, MAX_SCORING_PARAMETERS, Optimiser, Scoring, Stage, Start, WeightDecay};
 use loopfit_model::file::read_text;
 use loopfit_model::{Architecture, Budget, Method, Network, Tying};
 use loopfit_numerics::libm;
@@ -304,7 +302,7 @@ impl ScoringRanges {
         let up_to = match network.architecture() {
             Architecture::Ffn => self.up_to,
             Architecture::Transformer { .. } => {
-                self.up_to.saturating_mul(2).min(MAX_SCORING_COEFFICIENTS)
+                self.up_to.saturating_mul(2).min(MAX_SCORING_PARAMETERS)
             }
         };
         network.count() <= up_to
