@@ -30,7 +30,6 @@ use forward::Forward;
 use loopfit_numerics::lanes::{Lane, Level, Simd};
 use pack::Packing;
 use std::marker::PhantomData;
-use std::ops::Range;
 
 /// Largest state dimension whose state is kept in registers.
 #[cfg(test)]
@@ -64,13 +63,13 @@ macro_rules! with_state_dimension {
 struct Strips<S, const Q: usize, const BACK: bool>(PhantomData<S>);
 
 impl<S: Simd, const Q: usize, const BACK: bool> Strips<S, Q, BACK> {
-    /// Strips of a register tile: old and new state take `2 Q` registers each, with weights and
-    /// hidden values beside them. Of sixteen registers the backward pass wants more than there are:
+    /// Strips of a register tile, 1, 2 or [`MOST_STRIPS`]: old and new state of each take `2 Q`
+    /// registers, with weights and hidden values beside them. Of sixteen registers the backward pass wants more than there are:
     /// its chains are longer, and waiting costs more than reading the old state from memory.
     const AT_ONCE: usize = match (S::REGISTERS >= 32, Q) {
-        (true, 1..=3) => 4,
+        (true, 1..=3) => MOST_STRIPS,
         (true, 4..=6) => 2,
-        (false, 1..=2) => 4,
+        (false, 1..=2) => MOST_STRIPS,
         (false, 3) => 2,
         (false, 4..=6) if BACK => 2,
         _ => 1,
@@ -102,10 +101,8 @@ macro_rules! run_strips {
             (strip, _) => {
                 if <$Strips>::AT_ONCE == 2 {
                     $kernel.tile::<$S, 2>($s, strip)
-                } else if <$Strips>::AT_ONCE == 3 {
-                    $kernel.tile::<$S, 3>($s, strip)
-                } else if <$Strips>::AT_ONCE == 4 {
-                    $kernel.tile::<$S, 4>($s, strip)
+                } else {
+                    $kernel.tile::<$S, MOST_STRIPS>($s, strip)
                 }
             }
         }
@@ -267,7 +264,7 @@ impl Ffn {
         affine_backward(level, output, g_out, p.outputs, &mut kept.g[..state], p.q);
         let last = (&kept.z[..state], p.q);
         outer::affine(level, &mut acc[p.output()], (g_out, p.outputs), last);
-        self.steps_backward(params, strips, 0..p.iterations, kept);
+        self.states_backward(params, strips, kept);
         // Iterations of one block, counted from the last.
         let of_block = p.iterations / p.blocks;
         for start in (0..p.iterations).step_by(of_block) {
@@ -277,18 +274,11 @@ impl Ffn {
         outer::affine(level, &mut acc[p.input()], first, (x, p.d));
     }
 
-    /// The gradients of states and preactivations of some of the iterations, counted from the last.
-    fn steps_backward(
-        &self,
-        params: &[f32],
-        strips: usize,
-        steps: Range<usize>,
-        kept: &mut Activations,
-    ) {
+    /// The gradients of states and preactivations from that of the last state.
+    fn states_backward(&self, params: &[f32], strips: usize, kept: &mut Activations) {
         let (p, level) = (&self.packing, self.level);
         let at = Steps {
             strips,
-            steps,
             h: &kept.h,
             a: &mut kept.a,
             g: &mut kept.g,

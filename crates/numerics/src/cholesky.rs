@@ -55,7 +55,9 @@ impl Cholesky {
         let (n, stride) = (self.n, self.stride);
         assert_eq!(a.len(), n * n, "a square matrix");
         for i in 0..n {
-            self.rows[i * stride + i..][..n - i].copy_from_slice(&a[i * n + i..(i + 1) * n]);
+            let row = &mut self.rows[i * stride + i..(i + 1) * stride];
+            row[..n - i].copy_from_slice(&a[i * n + i..(i + 1) * n]);
+            row[n - i..].fill(0.0);
             self.rows[i * stride + i] += damping;
         }
         self.level.run(Factor {
@@ -350,7 +352,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_solution_solves_with_the_same_bits_at_every_level(n in 1usize..70, seed: u64, damping in 0.01f64..2.0) {
+        fn the_solution_solves_with_the_same_bits_at_every_level(n in 1usize..200, seed: u64, damping in 0.01f64..2.0) {
             let a = gram(n, n / 2 + 1, Stream::new(seed));
             let b: Vec<f64> = (0..n).map(|i| Stream::new(seed).child("b").normal(i as u64)).collect();
             let solve = |level| {
@@ -363,6 +365,15 @@ mod tests {
             let x = solve(Level::fastest());
             for level in Level::available() {
                 prop_assert_eq!(&solve(level), &x);
+            }
+            let mut cholesky = Cholesky::new(n, Level::fastest());
+            assert!(cholesky.factor(&a, damping));
+            let (inverse, _) = cholesky.inverse_diagonal();
+            for i in [0, n / 2, n - 1] {
+                let mut column = vec![0.0; n];
+                column[i] = 1.0;
+                cholesky.solve(&mut column);
+                prop_assert!((column[i] - inverse[i]).abs() < 1e-9 * inverse[i], "{i}: {} {}", column[i], inverse[i]);
             }
             for i in 0..n {
                 let ax: f64 = (0..n).map(|j| a[i * n + j] * x[j]).sum::<f64>() + damping * x[i];
@@ -377,6 +388,11 @@ mod tests {
         assert!(!cholesky.factor(&[1.0, 2.0, 2.0, 1.0], 0.0));
         assert!(!cholesky.factor(&[0.0, 0.0, 0.0, 1.0], 0.0));
         assert!(!cholesky.factor(&[f64::NAN, 0.0, 0.0, 1.0], 1.0));
+        // Nothing is left of it.
+        assert!(!cholesky.factor(&[1.0, f64::INFINITY, 0.0, 1.0], 0.0));
         assert!(cholesky.factor(&[1.0, 2.0, 2.0, 1.0], 2.0));
+        let mut x = [5.0, 5.0];
+        cholesky.solve(&mut x);
+        assert!(x.iter().all(|x| (x - 1.0).abs() < 1e-12), "{x:?}");
     }
 }

@@ -75,9 +75,9 @@ pub trait Simd: Copy + Send + Sync + 'static {
 
     /// `x` in every lane.
     fn splat(self, x: f32) -> Self::V;
-    /// Reads a line of memory.
+    /// Reads its lanes of a line of memory.
     fn load(self, from: &Lane) -> Self::V;
-    /// Writes a line of memory.
+    /// Writes its lanes of a line of memory.
     fn store(self, to: &mut Lane, v: Self::V);
     /// `a + b`.
     fn add(self, a: Self::V, b: Self::V) -> Self::V;

@@ -128,7 +128,7 @@ pub enum StudyError {
     },
     /// A store without checksums.
     #[error(
-        "the store {path} has version 1, which has no checksums: merging it into a new store writes it anew with them, and so does running the study to resume it"
+        "the store {path} has version 1, which has no checksums: merging it into a new store writes it anew with them"
     )]
     NoChecksums {
         /// The file.

@@ -322,11 +322,11 @@ fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
         .iter()
         .map(|named| Prepared::new(named, shard, data_dir.clone()))
         .collect::<Result<Vec<_>, _>>()?;
-    let store = Store::create(&out, shard)?;
+    let engine = Engine::new(global.threads)?;
+    let store = Store::create_for(&out, shard, &engine)?;
     if let Some(notice) = store.notice() {
         output::say(notice);
     }
-    let engine = Engine::new(global.threads)?;
     let entered = prepared
         .iter()
         .map(|prepared| prepared.enter(&store, &engine))

@@ -3,12 +3,10 @@
 
 use super::forward::keep;
 use super::pack::Packing;
-use super::{Strips, run_strips};
+use super::{MOST_STRIPS, Strips, run_strips};
 use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
-use std::ops::Range;
 
-/// Gradients of states and hidden preactivations of some of the iterations, counted from the last,
-/// from that of the state after them, which stands in `g`.
+/// Gradients of all states and hidden preactivations from that of the last state, which stands in `g`.
 ///
 /// # Formula
 /// With `g_t` the gradient of `z_t`:
@@ -20,10 +18,9 @@ pub(super) struct Backward<'a, const Q: usize, const SMOOTH: bool> {
     pub(super) at: Steps<'a>,
 }
 
-/// Some of the iterations, counted from the last, and what is kept of all of them.
+/// What is kept of all iterations, the last one first.
 pub(super) struct Steps<'a> {
     pub(super) strips: usize,
-    pub(super) steps: Range<usize>,
     pub(super) h: &'a [Lane],
     pub(super) a: &'a mut [Lane],
     pub(super) g: &'a mut [Lane],
@@ -47,13 +44,13 @@ impl<const Q: usize, const SMOOTH: bool> Backward<'_, Q, SMOOTH> {
     fn tile<S: Simd, const M: usize>(&mut self, s: S, strip: usize) {
         let (p, strips) = (self.p, self.at.strips);
         let mut g = [[s.splat(0.0); Q]; M];
-        let first = &self.at.g[(self.at.steps.start * strips + strip) * Q..][..M * Q];
+        let first = &self.at.g[strip * Q..][..M * Q];
         for m in 0..M {
             for k in 0..Q {
                 g[m][k] = s.load(&first[m * Q + k]);
             }
         }
-        for step in self.at.steps.clone() {
+        for step in 0..p.iterations {
             let units = &self.params[p.units(p.block_at(p.step_at(step)))];
             let first = step * strips + strip;
             let range = first * p.r..(first + M) * p.r;

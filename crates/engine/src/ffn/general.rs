@@ -65,15 +65,9 @@ pub(super) fn forward(
 /// As [`super::backward::Backward`].
 pub(super) fn backward(level: Level, p: &Packing, params: &[f32], at: Steps<'_>) {
     let (q, r) = (p.q, p.r);
-    let Steps {
-        strips,
-        steps,
-        h,
-        a,
-        g,
-    } = at;
+    let Steps { strips, h, a, g } = at;
     let mut room = vec![Lane::ZERO; if p.is_smooth() { strips * r } else { 0 }];
-    for step in steps {
+    for step in 0..p.iterations {
         let hidden = p.hidden(level, params, p.block_at(p.step_at(step)));
         let (old, new) = g[step * strips * q..][..2 * strips * q].split_at_mut(strips * q);
         let range = step * strips * r..(step + 1) * strips * r;

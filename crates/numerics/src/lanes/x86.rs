@@ -1,7 +1,7 @@
 //! AVX-512 and AVX2 + FMA. The tokens can be made only where the processor has the
 //! instructions, which is what makes the `unsafe` calls below sound. Most of them work on
-//! registers; memory is touched by `load` and `store` alone, a whole [`Lane`] at a time, which
-//! is 64 bytes long and aligned to 64.
+//! registers; memory is touched by `load` and `store` alone, a whole [`Lane`] or one of its halves
+//! at a time; a `Lane` is 64 bytes long and aligned to 64.
 
 use super::{Across, Kernel, LANES, Lane, Lanewise, Simd, run_pieces};
 use std::arch::x86_64::*;

@@ -4,6 +4,7 @@ use super::files::{check_store, find, lock};
 use super::{APPLICATION, CHECKSUMS, Damage, Store, VERSION, mend, schema, verify};
 use crate::StudyError;
 use crate::task::Shard;
+use loopfit_engine::Backend;
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -17,6 +18,24 @@ impl Store {
     /// Opens the store of a run directory for writing, creating both if need be. A damaged store
     /// is mended: what is sound is kept, so that the run makes the rest again.
     pub fn create(directory: &Path, shard: Shard) -> Result<Self, StudyError> {
+        Self::create_checked(directory, shard, None)
+    }
+
+    /// As [`Store::create`] for the fits of a backend. A store whose fits have other bits is refused and
+    /// left alone, mended by none but who could go on with it.
+    pub fn create_for(
+        directory: &Path,
+        shard: Shard,
+        backend: &dyn Backend,
+    ) -> Result<Self, StudyError> {
+        Self::create_checked(directory, shard, Some(backend))
+    }
+
+    fn create_checked(
+        directory: &Path,
+        shard: Shard,
+        backend: Option<&dyn Backend>,
+    ) -> Result<Self, StudyError> {
         std::fs::create_dir_all(directory).map_err(|e| StudyError::File {
             path: directory.display().to_string(),
             why: e.to_string(),
@@ -25,6 +44,12 @@ impl Store {
         check_store(&path)?;
         let lock = lock(&path)?;
         let mut store = Self::prepared(&path)?;
+        // Who made a record that cannot be read is found out by mending it.
+        if let Some(Err(other @ StudyError::OtherBits { .. })) =
+            backend.map(|backend| store.check_backend(backend))
+        {
+            return Err(other);
+        }
         let damage = store.with(|c| verify::examine(c, store.version, None))?;
         if store.version != VERSION || !damage.is_empty() {
             store = store.mended(&damage)?;

@@ -78,7 +78,7 @@ fn remedy<'a>(studies: impl Iterator<Item = &'a str>) -> String {
         ),
     };
     format!(
-        "`loopfit study run` with the same name and --out keeps what is sound and runs the rest again{each}"
+        "`loopfit study run` with the same name and --out keeps what is sound and runs the rest again, unless the fits have other bits than this program's{each}"
     )
 }
 
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn each_study_is_to_be_run() {
         let one = remedy(["", "ebm", "ebm"].into_iter());
-        assert!(one.ends_with("runs the rest again"), "{one}");
+        assert!(one.ends_with("than this program's"), "{one}");
         let two = remedy(["real", "ebm", "real"].into_iter());
         assert!(two.ends_with("until that study is run: ebm, real"), "{two}");
     }

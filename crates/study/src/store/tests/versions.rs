@@ -154,3 +154,32 @@ fn an_unreadable_page_of_a_store_without_checksums_is_said() {
     drop(store);
     assert!(Store::open(&path).is_ok());
 }
+
+/// A backend of other bits neither mends nor rewrites what it could not go on with.
+#[test]
+fn stores_of_other_bits_are_left_alone() {
+    let engine = loopfit_engine::Engine::new(1).unwrap();
+    for (name, assets, damage) in [
+        ("first", FIRST, false),
+        ("second", SECOND, false),
+        ("damaged", SECOND, true),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let place = placed(folder.path(), name, assets);
+        let path = place.join(WHOLE_FILE);
+        if damage {
+            let c = Connection::open(&path).unwrap();
+            tamper(&c, "UPDATE fit SET updates = 6 WHERE method = 'loop'");
+        }
+        let before = std::fs::read(&path).unwrap();
+        let refused = Store::create_for(&place, Shard::WHOLE, &engine).unwrap_err();
+        assert!(
+            matches!(refused, StudyError::OtherBits { .. }),
+            "{name}: {refused}"
+        );
+        assert!(
+            std::fs::read(&path).unwrap() == before,
+            "{name}: the file is as it was"
+        );
+    }
+}
