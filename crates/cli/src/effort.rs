@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use loopfit::{Effort, Fit, Protocol};
 use loopfit_numerics::named::Named;
+use loopfit_report::number;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -94,6 +95,10 @@ pub(crate) fn about(seconds: f64) -> String {
         s if s < 1.0 => "less than a second".to_string(),
         s if s < 100.0 => format!("about {s:.0} s"),
         s if s < 6000.0 => format!("about {:.0} min", s / 60.0),
-        s => format!("about {:.1} h", s / 3600.0),
+        s if s < 3.6e6 => format!("about {:.1} h", s / 3600.0),
+        s => {
+            let years = number::value(s / (365.25 * 86_400.0), 2, number::Exponent::Own);
+            format!("about {years} years")
+        }
     }
 }

@@ -90,6 +90,7 @@ mod tests {
         each::<Method>();
         each::<CubatureKind>();
         each::<Reader>();
+        each::<loopfit_data::TaskKind>();
         assert_eq!(parsed(named::<Axis>(), "b"), Some(Axis::B));
     }
 }

@@ -18,7 +18,7 @@ const LINES: Duration = Duration::from_secs(60);
 const TEMPLATE: &str = "{bar:14} {percent:>3}%  {wide_msg}";
 /// Columns before the message.
 const BEFORE: usize = 14 + 1 + 4 + 2;
-/// The part of the work, and the seconds, from which on the time left can be told.
+/// The part of the work, and the seconds, after which the time left can be told.
 const TELLING: (f64, f64) = (0.02, 1.0);
 
 /// The bar on the terminal.

@@ -159,7 +159,7 @@ impl Roles {
         })
     }
 
-    /// The same with a column that says how much a row counts, which is no input: positive numbers in all rows.
+    /// The same with a column that says how much a row counts, which is not an input: positive numbers in all rows.
     pub fn weighted_by(self, table: &Table, name: &str) -> Result<Self, RolesError> {
         let twice = [&self.target, &self.group].map(Option::as_deref);
         if twice.contains(&Some(name)) {

@@ -43,7 +43,7 @@ use loopfit_numerics::sum::mean;
 use loss::Loss;
 use rayon::prelude::*;
 
-/// Rows from which on fewer folds are enough to choose by.
+/// The number of rows at which fewer folds are enough to choose by.
 const MANY_ROWS: usize = 1000;
 /// Folds that are enough to choose by where rows are many.
 const FEW_FOLDS: usize = 3;

@@ -9,7 +9,7 @@ use loopfit_search::estimate::{Absence, Entry, Estimate};
 use loopfit_search::fit::MethodFit;
 use std::fmt::{Display, Formatter};
 
-/// Standard errors of a paired difference from which on a method is said to be better.
+/// Standard errors of a paired difference at which a method is said to be better.
 const CLEARLY: f64 = 2.0;
 
 /// The models that competed under a cap, the best first.

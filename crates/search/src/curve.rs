@@ -10,7 +10,7 @@ pub const CAPS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
 
 /// Standard errors of a paired difference within which a smaller model is as good as the best, and beyond which an error falls.
 const WITHIN: f64 = 1.0;
-/// Standard errors of a paired difference from which on a model is clearly better than the linear one.
+/// Standard errors of a paired difference at which a model is clearly better than the linear one.
 const CLEARLY: f64 = 2.0;
 
 /// What was selected under one cap.

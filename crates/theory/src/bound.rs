@@ -357,7 +357,7 @@ pub fn with(
     }
 }
 
-/// The sample size from which on the bound of the loop at `T_n` lies below the untied floor of the same budget; nothing if
+/// The smallest sample size at which the bound of the loop at `T_n` lies below the untied floor of the same budget; nothing if
 /// that is beyond `10^299`.
 ///
 /// # Formula

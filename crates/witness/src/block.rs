@@ -285,7 +285,7 @@ impl<A: Arithmetic> Machine<A> {
         changed
     }
 
-    /// So many iterations; fewer where a state repeats itself, since then nothing changes again.
+    /// Runs this many iterations; fewer where a state repeats itself, since then nothing changes again.
     pub fn run(&self, state: &mut State<A::Number>, iterations: usize) {
         for _ in 0..iterations {
             if self.step(state).is_empty() {

@@ -95,7 +95,7 @@ impl Sample {
     }
 }
 
-/// The bits from which on a network works.
+/// The fewest bits with which a network works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thresholds {
     /// The smallest `p` at which, and at every larger one tried, the verdict is at least
@@ -116,7 +116,7 @@ pub const CONFIRMED: usize = 4;
 /// So many bits more than those at which a network works are given to it to become exact.
 pub const BEYOND: usize = 64;
 
-/// The bits from which on a network works, by its verdict for each number of bits; beginning near
+/// The fewest bits with which a network works, by its verdict for each number of bits; beginning near
 /// `guess`, up to `most`.
 ///
 /// Nothing says that more bits are always better: rounding may be lucky. So bisection only finds a

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tempfile::NamedTempFile;
 
-/// A temporary file that has not changed for so long belongs to a process that was killed.
+/// A temporary file that has not changed for this long belongs to a process that was killed.
 const OLD: Duration = Duration::from_secs(3600);
 /// Random characters at the end of a temporary file's name.
 const RANDOM: usize = 6;

@@ -37,7 +37,7 @@ impl Dense {
 }
 
 impl Network {
-    /// The model with so many iterations, by default until it has finished; an FFN padded to the state dimension and the hidden width
+    /// The model with this many iterations, by default until it has finished; an FFN padded to the state dimension and the hidden width
     /// that are given.
     pub fn dense(
         &self,

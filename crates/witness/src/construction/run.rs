@@ -58,7 +58,7 @@ pub struct TooFine {
     pub found: Rational,
     /// What it should be.
     pub exact: Rational,
-    /// Mantissa bits that are enough; of an FFN the fewest.
+    /// Mantissa bits that are enough; of an FFN the fewest above 32.
     pub bits: usize,
 }
 
@@ -224,7 +224,7 @@ fn fewest(works: impl Fn(usize) -> bool) -> usize {
     high
 }
 
-/// An input for so many iterations, in an arithmetic.
+/// An input for this many iterations, in an arithmetic.
 macro_rules! advance {
     ($witness:expr, $arithmetic:expr, $x:expr, $iterations:expr) => {{
         let runner = $witness.runner($arithmetic);
@@ -235,7 +235,7 @@ macro_rules! advance {
 }
 
 impl ffn::Witness {
-    /// The output at `x` after so many iterations, in an arithmetic.
+    /// The output at `x` after this many iterations, in an arithmetic.
     pub fn output_in(
         &self,
         arithmetic: ArithmeticKind,
@@ -252,7 +252,7 @@ impl ffn::Witness {
 }
 
 impl transformer::Witness {
-    /// The output at `x` after so many iterations, in an arithmetic. It has roots, so that exact means enough bits, checked by running
+    /// The output at `x` after this many iterations, in an arithmetic. It has roots, so that exact means enough bits, checked by running
     /// again with more; then the bits at which the output had settled are told.
     pub fn output_in(
         &self,

@@ -117,7 +117,7 @@ impl<'a> Trial<'a> {
         Ok(worst)
     }
 
-    /// The bits from which on the network works.
+    /// The fewest bits with which the network works.
     pub fn thresholds(&self) -> Result<Thresholds, Error> {
         // The code is a multiple of 2^-(2L - 1).
         let code = 2 * self.witness.resources().code_length - 1;

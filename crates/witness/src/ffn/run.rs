@@ -97,7 +97,7 @@ impl<A: Arithmetic> Run<'_, A> {
         changed.into_iter().map(change).collect()
     }
 
-    /// So many iterations.
+    /// Runs this many iterations.
     pub fn advance(&mut self, iterations: usize) {
         self.runner.machine.run(&mut self.state, iterations);
         self.iteration += iterations;

@@ -109,7 +109,7 @@ impl<A: Real> NativeRun<'_, A> {
         self.iteration += 1;
     }
 
-    /// So many iterations.
+    /// Runs this many iterations.
     pub fn advance(&mut self, iterations: usize) {
         for _ in 0..iterations {
             self.iterate();

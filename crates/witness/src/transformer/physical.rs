@@ -150,7 +150,7 @@ impl<A: Real> PhysicalRun<'_, A> {
         self.iteration += 1;
     }
 
-    /// So many iterations.
+    /// Runs this many iterations.
     pub fn advance(&mut self, iterations: usize) {
         for _ in 0..iterations {
             self.step();

@@ -96,7 +96,7 @@ impl<'a> Trial<'a> {
         Ok(worst)
     }
 
-    /// The bits from which on the network works.
+    /// The fewest bits with which the network works.
     pub fn thresholds(&self, run: Run) -> Result<Thresholds, Error> {
         let most = self.witness.default_bits();
         thresholds(most / 2, most, |bits| self.verdict(bits, run))

@@ -20,7 +20,7 @@ use std::str::FromStr;
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 1\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 2 --budget 128 --iterations best\n  loopfit theory bound --dim 2 --smoothness 1 --budget 1e6 --over n --from 1e3 --to 1e18 --plot bound.svg\n  loopfit theory bound --dim 2 --smoothness 1 --over n --gamma 0.1 --below-thresholds --set C_B=64\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --over B --from 1e3 --to 1e9\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --budget 1e6 --over T --form budget-iteration --json\n\nHypotheses that fail are said and are no error: the exit code is 0."
+    after_help = "Examples:\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 1\n  loopfit theory bound --n 1e6 --dim 2 --smoothness 2 --budget 128 --iterations best\n  loopfit theory bound --dim 2 --smoothness 1 --budget 1e6 --over n --from 1e3 --to 1e18 --plot bound.svg\n  loopfit theory bound --dim 2 --smoothness 1 --over n --gamma 0.1 --below-thresholds --set C_B=64\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --over B --from 1e3 --to 1e9\n  loopfit theory bound --n 1e12 --dim 2 --smoothness 1 --budget 1e6 --over T --form budget-iteration --json\n\nHypotheses that fail are reported, not errors: the exit code is 0."
 )]
 pub(crate) struct Arguments {
     /// The sample size; not needed with --over n.

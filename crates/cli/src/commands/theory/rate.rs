@@ -8,6 +8,7 @@ use crate::sheet::{Sheet, values};
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit_holder::Smoothness;
+use loopfit_report::number;
 use loopfit_theory::Rates;
 
 #[derive(clap::Args)]
@@ -56,7 +57,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         &format!(
             "Rates for d = {}, s = {} (squared Hellinger risk)",
             smoothness.d(),
-            smoothness.s()
+            number::shortest(smoothness.s())
         ),
         "Theorems 4.2, 4.4 and 4.5, Proposition 4.3; constants do not matter here",
     );

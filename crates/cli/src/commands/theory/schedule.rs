@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit theory schedule --n 1e6 --dim 2 --smoothness 1\n  loopfit theory schedule --n 4096 --dim 2 --smoothness 2 --budget 128\n  loopfit theory schedule --n 1e9 --dim 2 --smoothness 1 --gamma 0.1 --arch transformer\n  loopfit theory schedule --n 1e6 --dim 2 --smoothness 1 --gamma 0.2 --below-thresholds --set C_B=64\n\nHypotheses that fail are said and are no error: the exit code is 0."
+    after_help = "Examples:\n  loopfit theory schedule --n 1e6 --dim 2 --smoothness 1\n  loopfit theory schedule --n 4096 --dim 2 --smoothness 2 --budget 128\n  loopfit theory schedule --n 1e9 --dim 2 --smoothness 1 --gamma 0.1 --arch transformer\n  loopfit theory schedule --n 1e6 --dim 2 --smoothness 1 --gamma 0.2 --below-thresholds --set C_B=64\n\nHypotheses that fail are reported, not errors: the exit code is 0."
 )]
 pub(crate) struct Arguments {
     /// The sample size.

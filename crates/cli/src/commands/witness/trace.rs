@@ -60,8 +60,12 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     };
     let (from, to) = (a.from, a.to.unwrap_or(network.program_length()));
     if from == 0 || from > to {
+        let end = match a.to {
+            Some(to) => format!("--to {to}"),
+            None => format!("{to}, the last iteration of the program"),
+        };
         return Err(usage(format!(
-            "--from {from} must be at least 1 and at most --to {to}"
+            "--from {from} must be at least 1 and at most {end}"
         )));
     }
     let trace = construction.trace(&network, &x.0, from..=to, a.each);
