@@ -382,6 +382,22 @@ mod tests {
         }
     }
 
+    /// These bits were computed on AVX-512; every other machine must find the same.
+    #[test]
+    fn same_bits_on_any_machine() {
+        let n = 150;
+        let mut cholesky = Cholesky::new(n, Level::fastest());
+        assert!(cholesky.factor(&gram(n, 80, Stream::new(1)), 0.3));
+        let mut x: Vec<f64> = (0..n).map(|i| Stream::new(2).normal(i as u64)).collect();
+        cholesky.solve(&mut x);
+        let (inverse, log_det) = cholesky.inverse_diagonal();
+        let numbers = x.iter().chain(&inverse).chain([&log_det]);
+        let hash = numbers.fold(0xcbf2_9ce4_8422_2325, |hash: u64, v| {
+            (hash ^ v.to_bits()).wrapping_mul(0x0100_0000_01b3)
+        });
+        assert_eq!(hash, 0x4f96_1998_dd10_88e7, "{hash:#x}");
+    }
+
     #[test]
     fn a_matrix_that_is_not_positive_definite_is_refused() {
         let mut cholesky = Cholesky::new(2, Level::fastest());
