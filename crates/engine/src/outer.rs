@@ -145,6 +145,10 @@ struct Tile<'a, const J: usize, const K: usize, const BIAS: bool> {
 impl<const J: usize, const K: usize, const BIAS: bool> Lanewise for Tile<'_, J, K, BIAS> {
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, _: usize) {
+        // Known at compile time: larger tiles than a level asks for are not compiled for it.
+        if const { K > most_columns(S::REGISTERS) || J > most_rows(S::REGISTERS, K, BIAS) } {
+            unreachable!("tiles fit the registers");
+        }
         let &mut Self {
             ref mut acc,
             out,
