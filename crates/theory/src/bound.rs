@@ -370,33 +370,48 @@ pub fn with(
 /// # Reference
 /// Theorem 4.4, equation (20): the ratio tends to zero, so there is such a size.
 pub fn crossing(problem: &Problem, form: BoundForm, shape: LoopClass, b: f64) -> Option<LogNumber> {
-    let floor = problem.rates().untied_floor(b, problem.constants()).ln();
-    let below = |ln: f64| {
-        let terms = with(problem, form, shape, b, exp(ln), Iterations::Schedule);
-        applies(problem, form, shape, terms.t) && terms.total.ln() <= floor
-    };
     const END: f64 = 688.0;
     const STEP: f64 = 0.5;
-    if !below(END) {
+    let floor = problem.rates().untied_floor(b, problem.constants()).ln();
+    let iterations = |ln: f64| fixed_iterations(problem.smoothness().a(), exp(ln));
+    let below = |ln: f64| {
+        let t = iterations(ln);
+        applies(problem, form, shape, t) && at(problem, form, shape, b, exp(ln), t).total.ln() <= floor
+    };
+    // Among the sizes that share T_n the bound falls with n, and it jumps up where T_n does: the first of them has the largest.
+    let first = |ln: f64| first_from(0.0, ln, |other| iterations(other) == iterations(ln));
+    if !below(first(END)) {
         return None;
     }
     let mut high = END;
-    while high > 0.0 && below(high - STEP) {
+    while high > 0.0 && below(first(high - STEP)) {
         high -= STEP;
     }
     if high <= 0.0 {
         return Some(LogNumber::ONE);
     }
-    let mut low = high - STEP;
-    for _ in 0..60 {
+    high = first_from(high - STEP, high, |ln| below(first(ln)));
+    // All sizes from here on are below, and the last of those with one iteration less may be.
+    let less = first(high.next_down());
+    Some(LogNumber::from_ln(first_from(less, high, below)))
+}
+
+/// The smallest number from `low` to `high` of which `holds` is true; it holds at `high` and from the answer on.
+fn first_from(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    if holds(low) {
+        return low;
+    }
+    loop {
         let middle = 0.5 * (low + high);
-        if below(middle) {
+        if middle <= low || middle >= high {
+            return high;
+        }
+        if holds(middle) {
             high = middle;
         } else {
             low = middle;
         }
     }
-    Some(LogNumber::from_ln(high.max(0.0)))
 }
 
 #[cfg(test)]
