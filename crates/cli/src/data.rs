@@ -126,7 +126,7 @@ enum YesNo {
 
 impl ReadArguments {
     /// Refuses what says how another kind of DATA is read.
-    fn check(&self, name: &DataName) -> Result<()> {
+    pub(crate) fn check(&self, name: &DataName, seed: Option<u64>) -> Result<()> {
         let file = matches!(name, DataName::File(_));
         let given = [
             (self.header.is_some(), "--header"),
@@ -144,7 +144,17 @@ impl ReadArguments {
                 "--data-dir is for data sets such as data:airfoil: leave it out".to_string(),
             ));
         }
+        if seed.is_some() && !matches!(name, DataName::Simulation(_)) {
+            return Err(usage(
+                "--seed is for simulations: leave it out for a table".to_string(),
+            ));
+        }
         Ok(())
+    }
+
+    /// Whether a bound on the bytes of a pipe or a packed file is asked for.
+    pub(crate) fn bounds_bytes(&self) -> bool {
+        self.max_bytes.is_some()
     }
 
     /// A set of the catalogue.
@@ -179,12 +189,7 @@ impl ReadArguments {
         seed: Option<u64>,
         options: &ReadOptions,
     ) -> Result<(Table, Vec<String>)> {
-        self.check(name)?;
-        if seed.is_some() && !matches!(name, DataName::Simulation(_)) {
-            return Err(usage(
-                "--seed is for simulations: leave it out for a table".to_string(),
-            ));
-        }
+        self.check(name, seed)?;
         Ok(match name {
             DataName::File(path) => (Table::read_with(path, options)?, Vec::new()),
             DataName::Set(set) => {
@@ -363,7 +368,7 @@ pub(crate) enum Read {
 impl LearnArguments {
     /// Reads DATA, if its options make sense together.
     pub(crate) fn read(&self) -> Result<Read> {
-        self.read.check(&self.data)?;
+        self.read.check(&self.data, None)?;
         if !matches!(self.data, DataName::Simulation(_))
             && (self.train.is_some() || self.valid.is_some())
         {

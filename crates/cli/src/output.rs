@@ -56,6 +56,13 @@ pub(crate) fn note(note: &str) {
     say(&hints::note(note));
 }
 
+/// Says what libraries found worth knowing, unless asked not to.
+pub(crate) fn notes(notes: &[String], global: &Global) {
+    if !global.quiet {
+        notes.iter().for_each(|text| note(text));
+    }
+}
+
 /// Whether standard output shows colours: a terminal, and NO_COLOR unset or empty.
 pub(crate) fn color() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
@@ -154,7 +161,10 @@ pub(crate) fn write_rows(
     match written {
         Err(_) if interrupt::was_interrupted() => Err(SearchError::Interrupted.into()),
         written => {
-            written.with_context(|| format!("cannot write {}", path.display()))?;
+            written.map_err(|error| match error.is::<io::Error>() {
+                true => error.context(format!("cannot write {}", path.display())),
+                false => error,
+            })?;
             wrote(path, global);
             Ok(())
         }

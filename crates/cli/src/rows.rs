@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use clap::Args;
 use loopfit_data::Table;
 use loopfit_data::preprocess::{Input, OutsideRange, PreprocessError, Target};
+use loopfit_data::table::ReadOptions;
 use loopfit_engine::{ApplyError, FittedModel};
 use loopfit_report::number;
 
@@ -29,17 +30,56 @@ impl RowsArguments {
         self.seed.unwrap_or(0)
     }
 
-    /// The rows, with columns `carried` that are kept as they are written.
+    /// All rows, with columns `carried` that are kept as they are written.
     pub(crate) fn table(
         &self,
         data: &DataName,
         model: &FittedModel,
         carried: &[String],
     ) -> Result<Rows> {
+        let (options, numbers) = self.options(data, carried)?;
+        let (table, notes) = self.read.table(data, self.seed, &options)?;
+        let (table, carried) = self.named(table, data, model, carried, &numbers)?;
+        Ok(Rows {
+            table,
+            carried,
+            notes,
+        })
+    }
+
+    /// The same, some rows after another if they come from a text: what is in memory does not grow with the file, so that no
+    /// limit holds back a pipe unless one is asked for.
+    pub(crate) fn in_parts(
+        &self,
+        data: &DataName,
+        model: &FittedModel,
+        carried: &[String],
+        mut each: impl FnMut(Rows) -> Result<()>,
+    ) -> Result<()> {
+        let DataName::File(path) = data else {
+            return each(self.table(data, model, carried)?);
+        };
+        let (mut options, numbers) = self.options(data, carried)?;
+        self.read.check(data, self.seed)?;
+        if !self.read.bounds_bytes() {
+            options.limits.bytes = u64::MAX;
+        }
+        Table::read_in_parts(path, &options, CELLS_AT_ONCE, |table| {
+            let (table, carried) = self.named(table, data, model, carried, &numbers)?;
+            each(Rows {
+                table,
+                carried,
+                notes: Vec::new(),
+            })
+        })
+    }
+
+    /// How a file is read for these columns, and their numbers in a file without names.
+    fn options(&self, data: &DataName, carried: &[String]) -> Result<(ReadOptions, Vec<usize>)> {
         if self.no_header && data.file().is_none() {
             return Err(usage("--no-header is for files: leave it out".to_string()));
         }
-        let numbers = match self.no_header {
+        let numbers: Vec<usize> = match self.no_header {
             true => carried
                 .iter()
                 .map(|id| column_number(id))
@@ -61,21 +101,28 @@ impl RowsArguments {
         if self.no_header {
             options.header = Some(false);
         }
-        let (table, notes) = self.read.table(data, self.seed, &options)?;
-        let (table, carried) = match self.no_header {
-            true => by_position(table, model, &numbers)?,
-            false => {
-                check_names(&table, model, data)?;
-                (table, carried.to_vec())
-            }
-        };
-        Ok(Rows {
-            table,
-            carried,
-            notes,
-        })
+        Ok((options, numbers))
+    }
+
+    /// A table with the names that the model knows, and those of the columns to carry along.
+    fn named(
+        &self,
+        table: Table,
+        data: &DataName,
+        model: &FittedModel,
+        carried: &[String],
+        numbers: &[usize],
+    ) -> Result<(Table, Vec<String>)> {
+        if self.no_header {
+            return by_position(table, model, numbers);
+        }
+        check_names(&table, model, data)?;
+        Ok((table, carried.to_vec()))
     }
 }
+
+/// Cells of a text that are in memory at once.
+const CELLS_AT_ONCE: usize = 1 << 17;
 
 /// The rows of DATA for a model.
 pub(crate) struct Rows {
@@ -177,12 +224,12 @@ pub(crate) fn outside<'m>(
 }
 
 /// A sentence on rows that a model extrapolates to, if there are some.
-pub(crate) fn outside_note(found: &[OutsideRange<'_>], table: &Table) -> Option<String> {
-    (!found.is_empty()).then(|| {
+pub(crate) fn outside_note(found: usize, rows: usize) -> Option<String> {
+    (found > 0).then(|| {
         format!(
             "rows outside the range of the training rows: {} of {}",
-            number::integer(found.len() as u64),
-            number::integer(table.rows() as u64)
+            number::integer(found as u64),
+            number::integer(rows as u64)
         )
     })
 }

@@ -197,6 +197,38 @@ fn identifiers_are_carried_along() {
     ]);
 }
 
+/// Rows beyond what is in memory at once: the same predictions, notes on all of them, and an error that knows its row.
+#[test]
+fn long_files_are_predicted_in_parts() {
+    let place = fitted();
+    let (rows, copies) = (noisy_csv(150), 300);
+    let (header, lines) = rows.split_once('\n').unwrap();
+    let long = format!("{header}\n{}", lines.repeat(copies));
+    place.write("long.csv", &long);
+    let short = place.ok("predict m.safetensors data.csv --id kind --interval 0.8 --flag");
+    let (names, cells) = short.split_once('\n').unwrap();
+    let expected = format!("{names}\n{}", cells.repeat(copies));
+    let command = "predict m.safetensors long.csv --id kind --interval 0.8 --flag";
+    assert!(place.ok(command) == expected);
+    place.ok(&format!("{command} -o p.csv"));
+    assert!(place.read("p.csv") == expected.as_bytes());
+    // Notes count the rows of all parts, once.
+    place.write("far.csv", long.replace("red", "blue").replace("0.5,", ","));
+    let notes = said(&place, "predict m.safetensors far.csv");
+    let unknown = rows.matches("red").count() * copies;
+    let count = format!("texts that are not a category of the training rows: {unknown}");
+    assert!(notes.contains(&count), "{notes}");
+    assert_eq!(notes.matches("not a category").count(), 1, "{notes}");
+    // A file stays as it was if a later row is refused.
+    place.write("bad.csv", format!("{long}1e300,0,red,0\n"));
+    let output = place.run("predict m.safetensors bad.csv -o p.csv");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("row 45001"), "{error}");
+    assert!(!error.contains("cannot write"), "{error}");
+    assert!(place.read("p.csv") == expected.as_bytes());
+}
+
 /// What has no iterations says so; bytes may be written as 1e6.
 #[test]
 fn a_linear_model_has_no_iterations() {

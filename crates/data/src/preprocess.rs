@@ -14,7 +14,7 @@ pub use range::{OutsideRange, SeenRange};
 use file::{positive, share, two};
 use loopfit_numerics::libm;
 use serde::{Deserialize, Serialize};
-use std::ops::Not;
+use std::ops::{AddAssign, Not};
 
 use crate::levels::Levels;
 use crate::roles::RolesError;
@@ -206,6 +206,17 @@ pub struct Features {
     pub outside: Vec<usize>,
     /// Of counts, how many are expected of each row by its exposure alone; empty elsewhere.
     pub expected: Vec<f64>,
+}
+
+/// How many cells and rows the training rows did not prepare for; see [`Features`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unprepared {
+    /// Missing cells.
+    pub missing: usize,
+    /// Texts that are not a category.
+    pub unknown: usize,
+    /// Rows outside the interval of a density.
+    pub outside: usize,
 }
 
 impl Preprocessing {
@@ -406,6 +417,22 @@ impl Input {
 impl Features {
     /// One sentence for each kind of cell that the training rows did not prepare for.
     pub fn notes(&self) -> Vec<String> {
+        self.unprepared().notes()
+    }
+
+    /// How many cells and rows the training rows did not prepare for.
+    pub fn unprepared(&self) -> Unprepared {
+        Unprepared {
+            missing: self.missing,
+            unknown: self.unknown,
+            outside: self.outside.len(),
+        }
+    }
+}
+
+impl Unprepared {
+    /// One sentence for each kind of which there are some.
+    pub fn notes(&self) -> Vec<String> {
         let counts = [
             (self.missing, "missing cells, replaced"),
             (
@@ -413,13 +440,21 @@ impl Features {
                 "texts that are not a category of the training rows",
             ),
             (
-                self.outside.len(),
+                self.outside,
                 "rows outside the range of the density, where it is zero",
             ),
         ];
         let some = counts.iter().filter(|(count, _)| *count > 0);
         some.map(|(count, what)| format!("{what}: {count}"))
             .collect()
+    }
+}
+
+impl AddAssign for Unprepared {
+    fn add_assign(&mut self, more: Self) {
+        self.missing += more.missing;
+        self.unknown += more.unknown;
+        self.outside += more.outside;
     }
 }
 

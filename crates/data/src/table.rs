@@ -18,6 +18,7 @@ pub(crate) use sniff::is_like_a_number;
 pub use sniff::{Decimal, Delimiter, Suspicion};
 
 use loopfit_numerics::text::{count, hex};
+use read::Parts;
 use sha2::{Digest, Sha256};
 use std::fs::{File, FileType};
 use std::io::{Cursor, Read, Seek};
@@ -34,6 +35,8 @@ pub struct Table {
     columns: Vec<Column>,
     verbatim: Vec<(String, Vec<String>)>,
     notes: Vec<String>,
+    /// Rows of its source before its first.
+    before: usize,
 }
 
 /// One column: numeric if every cell that is not missing is a finite number.
@@ -83,8 +86,49 @@ impl Table {
     /// As [`Table::read`], where looking at the beginning of the file is not enough.
     pub fn read_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, TableError> {
         let path = path.as_ref();
+        whole(&path.display().to_string(), |parts| {
+            Self::open(path, options, parts)
+        })
+    }
+
+    /// As [`Table::read_with`], some rows after another: calls `each` with tables of at most `cells` cells (and of one row, if that
+    /// has more), so that what is in memory does not grow with the file. A column of one of them is numeric if its own cells are
+    /// numbers. Parquet files are read whole.
+    ///
+    /// # Example
+    /// ```
+    /// # use loopfit_data::{Table, TableError, table::ReadOptions};
+    /// # let file = std::env::temp_dir().join(format!("parts-{}.csv", std::process::id()));
+    /// # std::fs::write(&file, "u,v\n1,2\n3,4\n5,6\n").unwrap();
+    /// let mut rows = Vec::new();
+    /// Table::read_in_parts(&file, &ReadOptions::default(), 4, |part| {
+    ///     rows.push(part.rows());
+    ///     Ok::<_, TableError>(())
+    /// })?;
+    /// assert_eq!(rows, [2, 1]);
+    /// # std::fs::remove_file(file).unwrap();
+    /// # Ok::<(), TableError>(())
+    /// ```
+    pub fn read_in_parts<E: From<TableError>>(
+        path: impl AsRef<Path>,
+        options: &ReadOptions,
+        cells: usize,
+        mut each: impl FnMut(Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut outcome = Ok(());
+        let mut take = |table| {
+            outcome = each(table);
+            outcome.is_ok()
+        };
+        let take = &mut take;
+        Self::open(path.as_ref(), options, Parts { cells, take })?;
+        outcome
+    }
+
+    fn open(path: &Path, options: &ReadOptions, parts: Parts<'_>) -> Result<(), TableError> {
         if path == Path::new("-") {
-            return Self::from_reader("standard input", std::io::stdin().lock(), options);
+            let (name, stdin) = ("standard input", std::io::stdin().lock());
+            return read::text(name, stdin, options, options.limits.bytes, parts);
         }
         let name = path.display().to_string();
         let unreadable = |e| TableError::open(&name, e);
@@ -96,7 +140,8 @@ impl Table {
         }
         let start = read::peek(&mut file, 4).map_err(unreadable)?;
         if start == read::PARQUET_MAGIC && file.rewind().is_ok() {
-            return Self::from_parquet(&name, file);
+            (parts.take)(Self::from_parquet(&name, file)?);
+            return Ok(());
         }
         // What lies on a disk has an end.
         let most = if kind.is_file() {
@@ -104,7 +149,7 @@ impl Table {
         } else {
             options.limits.bytes
         };
-        read::text(&name, Cursor::new(start).chain(file), options, most)
+        read::text(&name, Cursor::new(start).chain(file), options, most, parts)
     }
 
     /// Reads text, possibly gzip-compressed; `source` names it in messages.
@@ -113,7 +158,10 @@ impl Table {
         reader: impl Read,
         options: &ReadOptions,
     ) -> Result<Self, TableError> {
-        read::text(source, reader, options, options.limits.bytes)
+        let most = options.limits.bytes;
+        whole(source, |parts| {
+            read::text(source, reader, options, most, parts)
+        })
     }
 
     #[cfg(feature = "parquet")]
@@ -154,6 +202,7 @@ impl Table {
             columns: Vec::new(),
             verbatim: Vec::new(),
             notes: Vec::new(),
+            before: 0,
         };
         let mut columns = names.iter().enumerate();
         columns.try_fold(empty, |table, (k, name)| {
@@ -208,6 +257,7 @@ impl Table {
             columns,
             verbatim: Vec::new(),
             notes: Vec::new(),
+            before: 0,
         }
     }
 
@@ -230,12 +280,6 @@ impl Table {
             verbatim,
             ..self
         }
-    }
-
-    /// The same rows with more that a person should know about how they were read.
-    fn with_notes(mut self, notes: Vec<String>) -> Self {
-        self.notes.extend(notes);
-        self
     }
 
     /// What a person should know about how the table was read: what was skipped or taken otherwise than it looks.
@@ -266,12 +310,13 @@ impl Table {
             let kept = rows.iter().map(|row| cells[*row].clone());
             (name.clone(), kept.collect())
         });
+        let notes = self.notes.iter().cloned().chain([note]).collect();
         Self {
             columns,
             verbatim: verbatim.collect(),
+            notes,
             ..self
         }
-        .with_notes(vec![note])
     }
 
     /// The columns with their names, in order.
@@ -320,6 +365,11 @@ impl Table {
         &self.source
     }
 
+    /// The number of a row in the source, counted from one, for messages.
+    pub fn number_of(&self, row: usize) -> usize {
+        self.before + row + 1
+    }
+
     /// The names of the columns, in order.
     pub fn names(&self) -> &[String] {
         &self.names
@@ -342,6 +392,23 @@ impl Table {
         let kept = self.verbatim.iter().find(|(own, _)| own == name);
         kept.map(|(_, cells)| cells.as_slice())
     }
+}
+
+/// The one table of a text that is not read in parts.
+fn whole(
+    source: &str,
+    read: impl FnOnce(Parts<'_>) -> Result<(), TableError>,
+) -> Result<Table, TableError> {
+    let mut table = None;
+    let take = &mut |all| {
+        table = Some(all);
+        true
+    };
+    let cells = usize::MAX;
+    read(Parts { cells, take })?;
+    table.ok_or_else(|| TableError::Empty {
+        file: source.to_string(),
+    })
 }
 
 /// Whether a path leads to something that is read but holds no table: it may have no end.

@@ -1,12 +1,14 @@
 //! A fitted model applied to data: predictions, scores, samples.
 
+mod application;
 mod score;
 
+pub use application::Application;
 pub use score::Score;
 
 use crate::fitted::FittedModel;
 use crate::predict::Predictor;
-use loopfit_data::preprocess::{Features, Input, OutsideRange, PreprocessError};
+use loopfit_data::preprocess::{Features, Input, OutsideRange, PreprocessError, Unprepared};
 use loopfit_data::table::Column;
 use loopfit_data::{Table, Task};
 use loopfit_likelihood::{Floor, Likelihood};
@@ -175,30 +177,9 @@ pub struct IterationPredictions {
 impl FittedModel {
     /// Predictions for all rows of a table, and notes on cells that needed treatment and on predictions that were held back.
     pub fn predict(&self, table: &Table) -> Result<(Predictions, Vec<String>), ApplyError> {
-        let predictor = self.predictor();
-        let (mut outputs, mut outside) = (Vec::new(), Vec::new());
-        let mut expected = Vec::new();
-        let mut notes = self.in_parts(table, ROWS_AT_ONCE, |first, features| {
-            let part = predictor.predict(&features.x);
-            self.check_outputs(&part, first)?;
-            outputs.extend(part);
-            outside.extend(features.outside.iter().map(|row| first + row));
-            expected.extend(&features.expected);
-            Ok::<_, ApplyError>(())
-        })?;
-        notes.extend(self.held_note(&outputs));
-        let constant = match self.likelihood {
-            Likelihood::Energy(energy) => {
-                let normaliser = self.normaliser(energy)?;
-                notes.extend(self.facts(normaliser, &outputs, &outside).notes());
-                self.log_constant(normaliser)
-            }
-            _ => 0.0,
-        };
-        Ok((
-            self.predictions(&outputs, constant, &outside, &expected),
-            notes,
-        ))
+        let mut application = Application::new(self)?;
+        let predictions = application.predict(table)?;
+        Ok((predictions, application.notes()))
     }
 
     /// As [`FittedModel::predict`] after each of some of the model's iterations, counted from zero: calls `each` with the first row
@@ -217,10 +198,10 @@ impl FittedModel {
         };
         let numbers = iterations.len().max(1) * (self.likelihood.outputs() + 1);
         let at_once = (NUMBERS_AT_ONCE / numbers).clamp(LANES, ROWS_AT_ONCE);
-        self.in_parts(table, at_once, |first, features| {
+        let unprepared = self.in_parts(table, at_once, |first, features| {
             let steps = predictor.every_iteration(&features.x, iterations.clone());
             let of_each = steps.into_iter().zip(&constants).map(|(step, constant)| {
-                self.check_outputs(&step.outputs, first)?;
+                self.check_outputs(&step.outputs, table.number_of(first))?;
                 Ok(IterationPredictions {
                     predictions: self.predictions(
                         &step.outputs,
@@ -232,35 +213,27 @@ impl FittedModel {
                 })
             });
             each(first, of_each.collect::<Result<_, ApplyError>>()?)
-        })
+        })?;
+        Ok(unprepared.notes())
     }
 
-    /// Calls `each` with the first row and the inputs of some rows after another, and gives notes on cells of all rows that needed
+    /// Calls `each` with the first row and the inputs of some rows after another, and counts cells of all rows that needed
     /// treatment.
     fn in_parts<E: From<ApplyError>>(
         &self,
         table: &Table,
         at_once: usize,
         mut each: impl FnMut(usize, Features) -> Result<(), E>,
-    ) -> Result<Vec<String>, E> {
-        let mut all = Features {
-            x: Vec::new(),
-            missing: 0,
-            unknown: 0,
-            outside: Vec::new(),
-            expected: Vec::new(),
-        };
+    ) -> Result<Unprepared, E> {
+        let mut all = Unprepared::default();
         for first in (0..table.rows()).step_by(at_once) {
             let rows: Vec<usize> = (first..table.rows().min(first + at_once)).collect();
             let part = self.preprocessing.features(table, &rows);
             let part = part.map_err(ApplyError::from)?;
-            all.missing += part.missing;
-            all.unknown += part.unknown;
-            all.outside
-                .extend(part.outside.iter().map(|row| first + row));
+            all += part.unprepared();
             each(first, part)?;
         }
-        Ok(all.notes())
+        Ok(all)
     }
 
     /// Half the width of intervals around predictions that cover new responses with a probability of `level`, between 0 and 1;
@@ -368,21 +341,23 @@ impl FittedModel {
         self.known_floor().unwrap_or(Floor::NONE)
     }
 
-    /// How many responses are not what the network says but the nearest that the model gives, if there are some.
-    fn held_note(&self, outputs: &[f64]) -> Option<String> {
+    /// How many responses are not what the network says but the nearest that the model gives.
+    fn held(&self, outputs: &[f64]) -> usize {
         if self.preprocessing.task() != Task::Regression {
-            return None;
+            return 0;
         }
         let most = f64::from(self.bounds.output);
         let is_held =
             |f: &&f64| f.abs() >= most || self.response(**f) != self.preprocessing.to_original(**f);
-        let held = outputs.iter().filter(is_held).count();
+        outputs.iter().filter(is_held).count()
+    }
+
+    /// A sentence on responses that are [`held`](Self::held), if there are some.
+    fn held_note(&self, held: usize, rows: usize) -> Option<String> {
+        let most = f64::from(self.bounds.output);
         let [low, high] = [-most, most].map(|f| self.response(f) as f32);
         (held > 0).then(|| {
-            format!(
-                "predictions held to the range from {low} to {high}: {held} of {}",
-                outputs.len()
-            )
+            format!("predictions held to the range from {low} to {high}: {held} of {rows}")
         })
     }
 
@@ -423,15 +398,15 @@ impl FittedModel {
     /// Outputs of the network, all of them numbers.
     fn outputs(&self, x: &[f32]) -> Result<Vec<f64>, ApplyError> {
         let outputs = self.predictor().predict(x);
-        self.check_outputs(&outputs, 0)?;
+        self.check_outputs(&outputs, 1)?;
         Ok(outputs)
     }
 
-    /// An error if an output is not a number; the first of them belong to row `first`.
+    /// An error if an output is not a number; the first of them belong to the row of number `first`.
     fn check_outputs(&self, outputs: &[f64], first: usize) -> Result<(), ApplyError> {
         match outputs.iter().position(|f| !f.is_finite()) {
             Some(i) => Err(ApplyError::Overflow {
-                row: first + i / self.likelihood.outputs() + 1,
+                row: first + i / self.likelihood.outputs(),
             }),
             None => Ok(()),
         }

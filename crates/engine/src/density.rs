@@ -29,6 +29,13 @@ pub struct DensityFacts {
 }
 
 impl DensityFacts {
+    /// Looks at the index at more rows.
+    pub(crate) fn look_at(&mut self, index: &[f64]) {
+        let bound = f64::from(self.bound);
+        self.rows += index.len();
+        self.clipped_rows += index.iter().filter(|f| f.abs() >= bound).count();
+    }
+
     /// What is unusual, in sentences.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -72,25 +79,17 @@ impl FittedModel {
         Ok(Some(self.normaliser(energy)?.value - mean(&index)))
     }
 
-    /// The facts from the index at rows of which some lie outside the box.
-    pub(crate) fn facts(
-        &self,
-        normaliser: LogNormaliser,
-        index: &[f64],
-        outside: &[usize],
-    ) -> DensityFacts {
-        self.facts_at(normaliser, &inside(index, outside))
-    }
-
-    fn facts_at(&self, normaliser: LogNormaliser, index: &[f64]) -> DensityFacts {
-        let bound = f64::from(self.bounds.output);
-        DensityFacts {
+    /// The facts of a normaliser, and of the index at rows.
+    pub(crate) fn facts_at(&self, normaliser: LogNormaliser, index: &[f64]) -> DensityFacts {
+        let mut facts = DensityFacts {
             log_z: normaliser.value,
             log_z_error: normaliser.error,
-            rows: index.len(),
-            clipped_rows: index.iter().filter(|f| f.abs() >= bound).count(),
+            rows: 0,
+            clipped_rows: 0,
             bound: self.bounds.output,
-        }
+        };
+        facts.look_at(index);
+        facts
     }
 
     /// The score on the rows inside the box; how many lie outside, where the density is zero, is said beside.
@@ -178,7 +177,7 @@ fn worth_having(found: LogNormaliser) -> Result<LogNormaliser, ApplyError> {
 }
 
 /// The values at rows that lie inside the box.
-fn inside(values: &[f64], outside: &[usize]) -> Vec<f64> {
+pub(crate) fn inside(values: &[f64], outside: &[usize]) -> Vec<f64> {
     let mut inside = vec![true; values.len()];
     outside.iter().for_each(|row| inside[*row] = false);
     let values = values.iter().zip(inside).filter(|(_, inside)| *inside);

@@ -47,7 +47,7 @@ mod spec;
 mod tolerance;
 mod transformer;
 
-pub use apply::{ApplyError, IterationPredictions, Predictions, Score, most_likely};
+pub use apply::{Application, ApplyError, IterationPredictions, Predictions, Score, most_likely};
 pub use backend::{Backend, Threads};
 pub use density::DensityFacts;
 pub use fit::{FitOutcome, Stop};

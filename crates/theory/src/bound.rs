@@ -376,7 +376,8 @@ pub fn crossing(problem: &Problem, form: BoundForm, shape: LoopClass, b: f64) ->
     let iterations = |ln: f64| fixed_iterations(problem.smoothness().a(), exp(ln));
     let below = |ln: f64| {
         let t = iterations(ln);
-        applies(problem, form, shape, t) && at(problem, form, shape, b, exp(ln), t).total.ln() <= floor
+        applies(problem, form, shape, t)
+            && at(problem, form, shape, b, exp(ln), t).total.ln() <= floor
     };
     // Among the sizes that share T_n the bound falls with n, and it jumps up where T_n does: the first of them has the largest.
     let first = |ln: f64| first_from(0.0, ln, |other| iterations(other) == iterations(ln));

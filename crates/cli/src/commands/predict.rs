@@ -10,15 +10,14 @@ use crate::rows::{self, Rows, RowsArguments};
 use crate::{Global, output};
 use anyhow::{Result, ensure};
 use loopfit_data::Table;
-use loopfit_data::preprocess::OutsideRange;
 use loopfit_data::roles::RolesError;
-use loopfit_engine::{ApplyError, FittedModel, IterationPredictions};
+use loopfit_engine::{Application, ApplyError, FittedModel, IterationPredictions, Predictions};
 use loopfit_model::Form;
 use loopfit_numerics::sum::median;
 use loopfit_report::number;
 use std::borrow::Cow;
 use std::path::PathBuf;
-use write::{Beside, Interval};
+use write::{Beside, Csv, Interval};
 
 #[derive(clap::Args)]
 #[command(
@@ -95,23 +94,53 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         }),
         None => None,
     };
-    let Rows {
-        table,
-        carried,
-        mut notes,
-    } = a.rows.table(&a.data, &model, &a.id)?;
-    notes.extend_from_slice(table.notes());
     super::on_threads(global, || {
-        let apply = Apply {
-            a,
-            global,
-            model: &model,
-            table: &table,
-            carried: &carried,
-        };
-        apply.run(interval, notes)
+        if a.every_iteration || global.json {
+            let rows = a.rows.table(&a.data, &model, &a.id)?;
+            Apply::new(a, global, &model, &rows).run(interval, &rows)
+        } else {
+            stream(a, global, &model, interval)
+        }
     })??;
     Ok(Exit::Done)
+}
+
+/// Predictions of one part of the rows after another, as csv.
+fn stream(
+    a: &Arguments,
+    global: &Global,
+    model: &FittedModel,
+    interval: Option<Interval>,
+) -> Result<()> {
+    let explain = |e: ApplyError| a.iterations.explain(model, e);
+    let mut application = Application::new(model).map_err(explain)?;
+    let (mut notes, mut silent) = (Vec::new(), Some(String::new()));
+    let (mut rows, mut outside) = (0, 0);
+    output::write_rows(a.output.as_deref(), global, |out| {
+        let mut csv = Csv::new(out);
+        a.rows.in_parts(&a.data, model, &a.id, |part| {
+            let apply = Apply::new(a, global, model, &part);
+            let predictions = application.predict(&part.table).map_err(explain)?;
+            let (beside, found) = apply.beside(&predictions, interval)?;
+            if rows == 0 {
+                beside.write_header(&mut csv, &predictions)?;
+            }
+            beside.write_rows(&mut csv, &predictions)?;
+            notes.extend(part.notes.iter().chain(part.table.notes()).cloned());
+            silent = silent
+                .take()
+                .and_then(|_| super::witness::silent(model, &predictions));
+            rows += part.table.rows();
+            outside += found;
+            Ok(())
+        })?;
+        csv.finish()?;
+        notes.extend(application.notes());
+        notes.extend(silent);
+        notes.extend(a.outside_note(outside, rows));
+        output::notes(&notes, global);
+        Ok(())
+    })
 }
 
 /// Parses the probability of an interval.
@@ -120,6 +149,14 @@ fn level(text: &str) -> Result<f64, String> {
         Ok(level) if level > 0.0 && level < 1.0 => Ok(level),
         Ok(_) => Err("it must be above 0 and below 1, such as 0.9".to_string()),
         Err(e) => Err(e.to_string()),
+    }
+}
+
+impl Arguments {
+    /// A sentence on rows that the model extrapolates to, if there are some.
+    fn outside_note(&self, found: usize, rows: usize) -> Option<String> {
+        let hint = if self.flag { "" } else { "; --flag says which" };
+        rows::outside_note(found, rows).map(|note| note + hint)
     }
 }
 
@@ -133,41 +170,59 @@ struct Apply<'a> {
     carried: &'a [String],
 }
 
-impl Apply<'_> {
-    /// Nothing is written before every row is known to have predictions.
-    fn run(&self, interval: Option<Interval>, mut notes: Vec<String>) -> Result<()> {
+impl<'a> Apply<'a> {
+    fn new(a: &'a Arguments, global: &'a Global, model: &'a FittedModel, rows: &'a Rows) -> Self {
+        Self {
+            a,
+            global,
+            model,
+            table: &rows.table,
+            carried: &rows.carried,
+        }
+    }
+
+    /// What goes by iterations or is one object: nothing is written before every row is known to have predictions.
+    fn run(&self, interval: Option<Interval>, rows: &Rows) -> Result<()> {
         let a = self.a;
         let explain = |e: ApplyError| a.iterations.explain(self.model, e);
         let (predictions, more) = self.model.predict(self.table).map_err(explain)?;
-        notes.extend(more);
+        let mut notes = [&rows.notes, self.table.notes(), &more].concat();
         notes.extend(super::witness::silent(self.model, &predictions));
         if a.every_iteration {
             notes.push(self.convergence()?);
         }
-        let beside = Beside {
-            ids: self.ids(&write::header(&predictions))?,
-            interval,
-            outside: self.outside(&mut notes)?,
-            safe: a.csv_safe,
-        };
-        if !self.global.quiet {
-            notes.iter().for_each(|note| output::note(note));
-        }
+        let (beside, outside) = self.beside(&predictions, interval)?;
+        notes.extend(a.outside_note(outside, self.table.rows()));
+        output::notes(&notes, self.global);
         output::write_rows(a.output.as_deref(), self.global, |out| {
-            match (a.every_iteration, self.global.json) {
-                (false, false) => beside.write_csv(out, &predictions),
-                (false, true) => beside.write_json(out, &predictions),
-                (true, false) => {
-                    drop(predictions);
-                    beside.write_every_csv(out, |each| self.steps(0..self.t(), each))
-                }
-                (true, true) => {
-                    drop(predictions);
-                    let rows = self.table.rows();
-                    beside.write_every_json(out, rows, |each| self.by_iteration(each))
-                }
+            if !a.every_iteration {
+                return beside.write_json(out, &predictions);
+            }
+            drop(predictions);
+            if self.global.json {
+                let rows = self.table.rows();
+                beside.write_every_json(out, rows, |each| self.by_iteration(each))
+            } else {
+                beside.write_every_csv(out, |each| self.steps(0..self.t(), each))
             }
         })
+    }
+
+    /// What stands beside predictions, and how many rows the model extrapolates to as far as it can say.
+    fn beside(
+        &self,
+        predictions: &Predictions,
+        interval: Option<Interval>,
+    ) -> Result<(Beside<'a>, usize)> {
+        let found = rows::outside(self.model, self.table, self.a.flag)?;
+        let outside = found.as_ref().map_or(0, Vec::len);
+        let beside = Beside {
+            ids: self.ids(&write::header(predictions))?,
+            interval,
+            outside: found.filter(|_| self.a.flag),
+            safe: self.a.csv_safe,
+        };
+        Ok((beside, outside))
     }
 
     /// The model's iterations.
@@ -258,7 +313,7 @@ impl Apply<'_> {
     }
 
     /// The columns to carry along.
-    fn ids(&self, header: &[String]) -> Result<Vec<(String, Vec<Cow<'_, str>>)>> {
+    fn ids(&self, header: &[String]) -> Result<Vec<(String, Vec<Cow<'a, str>>)>> {
         let added = [
             (self.a.every_iteration, &["row", "t", "change"][..]),
             (self.a.interval.is_some(), &["lower", "upper"]),
@@ -285,21 +340,6 @@ impl Apply<'_> {
             Ok((name.clone(), cells))
         });
         ids.collect()
-    }
-
-    /// The rows to flag, if asked for, and in any case a note on them; a model without ranges cannot say.
-    fn outside(&self, notes: &mut Vec<String>) -> Result<Option<Vec<OutsideRange<'_>>>> {
-        let found = rows::outside(self.model, self.table, self.a.flag)?;
-        let note = found
-            .as_ref()
-            .and_then(|found| rows::outside_note(found, self.table));
-        let hint = if self.a.flag {
-            ""
-        } else {
-            "; --flag says which"
-        };
-        notes.extend(note.map(|note| note + hint));
-        Ok(found.filter(|_| self.a.flag))
     }
 }
 

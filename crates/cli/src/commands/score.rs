@@ -56,7 +56,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             .iter()
             .chain(table.notes())
             .chain(&score.notes)
-            .chain(&rows::outside_note(&outside, &table))
+            .chain(&rows::outside_note(outside.len(), table.rows()))
             .for_each(|note| output::note(note));
     }
     if global.json {

@@ -82,7 +82,7 @@ impl Preprocessing {
                 if !cell[0].is_finite() {
                     return Err(PreprocessError::TooExtreme {
                         column: input.name().to_string(),
-                        row: row + 1,
+                        row: table.number_of(*row),
                         value: format!("{value:e}"),
                     });
                 }
@@ -153,7 +153,7 @@ impl Preprocessing {
             weight if weight > 0.0 && weight.is_finite() => Ok(weight),
             _ => Err(PreprocessError::Column(RolesError::Weight {
                 name: name.clone(),
-                row: row + 1,
+                row: table.number_of(*row),
             })),
         });
         scaled.collect()

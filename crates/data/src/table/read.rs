@@ -18,13 +18,21 @@ const GZIP_MAGIC: [u8; 2] = [0x1F, 0x8B];
 pub(super) const PARQUET_MAGIC: [u8; 4] = *b"PAR1";
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 
+/// Where rows go: tables of at most so many cells, but of at least one row each, one after another.
+pub(super) struct Parts<'a> {
+    pub(super) cells: usize,
+    /// Takes a table; false if no other is wanted.
+    pub(super) take: &'a mut dyn FnMut(Table) -> bool,
+}
+
 /// Reads a text, of which there are at most so many bytes unless it is packed.
 pub(super) fn text(
     file: &str,
     mut reader: impl Read,
     options: &ReadOptions,
     most: u64,
-) -> Result<Table, TableError> {
+    parts: Parts<'_>,
+) -> Result<(), TableError> {
     let unreadable = |cause| TableError::open(file, cause);
     let start = peek(&mut reader, 2).map_err(unreadable)?;
     let zipped = start == GZIP_MAGIC;
@@ -32,9 +40,10 @@ pub(super) fn text(
     if zipped {
         let failed = |cause| TableError::gzip(file, cause);
         let unpacked = MultiGzDecoder::new(reader);
-        plain(file, unpacked, options, options.limits.bytes, &failed)
+        let most = options.limits.bytes;
+        plain(file, unpacked, options, most, &failed, parts)
     } else {
-        plain(file, reader, options, most, &unreadable)
+        plain(file, reader, options, most, &unreadable, parts)
     }
 }
 
@@ -44,7 +53,8 @@ fn plain(
     options: &ReadOptions,
     most: u64,
     failed: &dyn Fn(io::Error) -> TableError,
-) -> Result<Table, TableError> {
+    parts: Parts<'_>,
+) -> Result<(), TableError> {
     let mut sample = peek(&mut reader, SAMPLE).map_err(failed)?;
     if sample.starts_with(&PARQUET_MAGIC) {
         return Err(TableError::ParquetNeedsFile {
@@ -82,7 +92,11 @@ fn plain(
         names: Vec::new(),
         columns: Vec::new(),
         verbatim: Vec::new(),
+        before: 0,
         rows: 0,
+        notes,
+        noted: Vec::new(),
+        parts,
     };
     let reader = Cursor::new(sample).chain(reader);
     let push = |line: u64, record: &ByteRecord| rows.push(comments + line, record);
@@ -90,9 +104,12 @@ fn plain(
         row: options.limits.line,
         all: most,
     };
-    records::for_each(reader, delimiter, most, push).map_err(|stop| match stop {
-        Stop::Io(cause) => failed(cause),
-        Stop::TooMuch { what, line } => match what {
+    match records::for_each(reader, delimiter, most, push) {
+        Ok(()) => rows.finish(),
+        Err(Stop::Caller(Halt::Enough)) => Ok(()),
+        Err(Stop::Caller(Halt::Error(error))) => Err(error),
+        Err(Stop::Io(cause)) => Err(failed(cause)),
+        Err(Stop::TooMuch { what, line }) => Err(match what {
             TooMuch::Row => TableError::LongLine {
                 file: file.to_string(),
                 line: comments + line,
@@ -102,16 +119,25 @@ fn plain(
                 file: file.to_string(),
                 most: most.all,
             },
-        },
-        Stop::UnclosedQuote { line } => TableError::UnclosedQuote {
+        }),
+        Err(Stop::UnclosedQuote { line }) => Err(TableError::UnclosedQuote {
             file: file.to_string(),
             line: comments + line,
-        },
-        Stop::Caller(error) => error,
-    })?;
-    let table = rows.finish()?;
-    notes.extend(like_numbers(&table));
-    Ok(table.with_notes(notes))
+        }),
+    }
+}
+
+/// Why rows stop before the end of the text.
+enum Halt {
+    Error(TableError),
+    /// Nobody wants more.
+    Enough,
+}
+
+impl From<TableError> for Halt {
+    fn from(error: TableError) -> Self {
+        Self::Error(error)
+    }
 }
 
 /// Removes the lines at the beginning that are comments, and counts them. A first cell `#` is a name.
@@ -126,10 +152,11 @@ fn take_comments(sample: &mut Vec<u8>) -> u64 {
     count
 }
 
-/// A sentence for each column of texts that are mostly numbers, or look like them.
-fn like_numbers(table: &Table) -> Vec<String> {
+/// A sentence for each column of texts that are mostly numbers, or look like them, unless it was `noted`.
+fn like_numbers(table: &Table, noted: &mut [bool]) -> Vec<String> {
     let mut notes = Vec::new();
-    for (name, column) in table.names.iter().zip(&table.columns) {
+    let columns = table.names.iter().zip(&table.columns).zip(noted);
+    for ((name, column), noted) in columns.filter(|(_, noted)| !**noted) {
         let Column::Categorical(column) = column else {
             continue;
         };
@@ -140,6 +167,7 @@ fn like_numbers(table: &Table) -> Vec<String> {
         if 2 * like.count() > column.categories.len() {
             let first = &column.first_text;
             let suspicion = Suspicion::of_cell(first);
+            *noted = true;
             notes.push(format!(
                 "column `{name}` is read as texts, since {first}, is not a number{suspicion}"
             ));
@@ -163,7 +191,7 @@ fn whole_lines(sample: &[u8]) -> &[u8] {
 }
 
 /// The table while its rows arrive.
-struct Rows<'a> {
+struct Rows<'a, 'p> {
     file: &'a str,
     options: &'a ReadOptions,
     delimiter: Delimiter,
@@ -172,28 +200,39 @@ struct Rows<'a> {
     columns: Vec<ColumnBuilder>,
     /// Positions of columns that are also kept as they are written, with their cells.
     verbatim: Vec<(usize, Vec<String>)>,
-    rows: u64,
+    /// Rows of the parts before.
+    before: usize,
+    /// Rows of this part.
+    rows: usize,
+    /// What a person should know, for the next part.
+    notes: Vec<String>,
+    /// Columns that a note is about.
+    noted: Vec<bool>,
+    parts: Parts<'p>,
 }
 
-impl Rows<'_> {
-    fn push(&mut self, line: u64, record: &ByteRecord) -> Result<(), TableError> {
+impl Rows<'_, '_> {
+    fn push(&mut self, line: u64, record: &ByteRecord) -> Result<(), Halt> {
         if self.columns.is_empty() && self.take_first_line(line, record)? {
             return Ok(());
         }
         if record.len() != self.columns.len() {
-            return Err(TableError::Ragged {
+            return Err(Halt::Error(TableError::Ragged {
                 file: self.file.to_string(),
                 line,
                 found: record.len(),
                 expected: self.columns.len(),
                 suspicion: Suspicion::of_row(record, self.delimiter, self.columns.len()),
-            });
+            }));
+        }
+        if self.rows > 0 && (self.rows + 1).saturating_mul(self.columns.len()) > self.parts.cells {
+            self.give()?;
         }
         self.rows += 1;
-        if self.rows >= u64::from(u32::MAX) {
-            return Err(TableError::TooManyRows {
+        if self.rows >= u32::MAX as usize {
+            return Err(Halt::Error(TableError::TooManyRows {
                 file: self.file.to_string(),
-            });
+            }));
         }
         for (i, column) in self.columns.iter_mut().enumerate() {
             let text = utf8(self.file, line, record, i)?;
@@ -231,6 +270,7 @@ impl Rows<'_> {
             })
             .collect();
         self.columns = self.names.iter().map(|_| ColumnBuilder::new()).collect();
+        self.noted = vec![false; self.names.len()];
         let kept = self.names.iter().enumerate();
         let kept = kept.filter(|(_, name)| self.options.verbatim.contains(name));
         self.verbatim = kept.map(|(i, _)| (i, Vec::new())).collect();
@@ -245,7 +285,28 @@ impl Rows<'_> {
         }
     }
 
-    fn finish(self) -> Result<Table, TableError> {
+    /// Gives the rows so far away as a table.
+    fn give(&mut self) -> Result<(), Halt> {
+        let empty = self.columns.iter().map(|_| ColumnBuilder::new()).collect();
+        let columns = std::mem::replace(&mut self.columns, empty);
+        let verbatim = self.verbatim.iter_mut();
+        let verbatim = verbatim.map(|(i, cells)| (self.names[*i].clone(), std::mem::take(cells)));
+        let mut table = Table {
+            verbatim: verbatim.collect(),
+            before: self.before,
+            notes: std::mem::take(&mut self.notes),
+            ..finish_columns(self.file, self.names.clone(), columns)?
+        };
+        table.notes.extend(like_numbers(&table, &mut self.noted));
+        self.before += self.rows;
+        self.rows = 0;
+        match (self.parts.take)(table) {
+            true => Ok(()),
+            false => Err(Halt::Enough),
+        }
+    }
+
+    fn finish(mut self) -> Result<(), TableError> {
         let file = self.file.to_string();
         if self.columns.is_empty() {
             return Err(TableError::Empty { file });
@@ -253,11 +314,10 @@ impl Rows<'_> {
         if self.rows == 0 {
             return Err(TableError::HeaderOnly { file });
         }
-        let verbatim = self.verbatim.into_iter();
-        let verbatim = verbatim.map(|(i, cells)| (self.names[i].clone(), cells));
-        let verbatim = verbatim.collect();
-        let table = finish_columns(self.file, self.names, self.columns)?;
-        Ok(Table { verbatim, ..table })
+        match self.give() {
+            Ok(()) | Err(Halt::Enough) => Ok(()),
+            Err(Halt::Error(error)) => Err(error),
+        }
     }
 }
 

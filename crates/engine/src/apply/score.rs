@@ -48,7 +48,7 @@ impl FittedModel {
             .collect();
         let outputs = self.outputs(&features.x)?;
         let mut notes = features.notes();
-        notes.extend(self.held_note(&outputs));
+        notes.extend(self.held_note(self.held(&outputs), outputs.len()));
         // A table without the weights of the training rows is judged row by row.
         let weights = match self.preprocessing.weight_column() {
             Some(name) if table.column(name).is_none() => {

@@ -101,16 +101,19 @@ impl Beside<'_> {
         }
     }
 
-    /// One line for each row.
-    pub(super) fn write_csv(&self, out: &mut dyn Write, predictions: &Predictions) -> Result<()> {
-        let mut csv = Csv::new(out);
+    /// The names of the columns.
+    pub(super) fn write_header(&self, csv: &mut Csv<'_>, predictions: &Predictions) -> Result<()> {
         let names = self.names_before().chain(header(predictions));
-        csv.line(names.chain(self.names_after()))?;
+        csv.line(names.chain(self.names_after()))
+    }
+
+    /// One line for each row.
+    pub(super) fn write_rows(&self, csv: &mut Csv<'_>, predictions: &Predictions) -> Result<()> {
         for row in 0..rows(predictions) {
             let cells = self.cells_before(row).chain(self.cells(predictions, row));
             csv.line(cells.chain(self.cells_after(row, predictions)))?;
         }
-        csv.finish()
+        Ok(())
     }
 
     /// One line for each row and iteration; `steps` calls what it is given with the first row and the steps of some rows after
@@ -215,10 +218,10 @@ impl Beside<'_> {
 }
 
 /// A csv file whose errors are those of writing.
-struct Csv<'a>(csv::Writer<&'a mut dyn Write>);
+pub(super) struct Csv<'a>(csv::Writer<&'a mut dyn Write>);
 
 impl<'a> Csv<'a> {
-    fn new(out: &'a mut dyn Write) -> Self {
+    pub(super) fn new(out: &'a mut dyn Write) -> Self {
         Self(csv::Writer::from_writer(out))
     }
 
@@ -226,7 +229,7 @@ impl<'a> Csv<'a> {
         Ok(self.0.write_record(cells).map_err(output::csv_error)?)
     }
 
-    fn finish(mut self) -> Result<()> {
+    pub(super) fn finish(mut self) -> Result<()> {
         Ok(self.0.flush()?)
     }
 }
@@ -245,22 +248,7 @@ pub(super) fn header(predictions: &Predictions) -> Vec<String> {
 /// Adds the step of some rows to that of the rows before.
 pub(super) fn append(all: &mut IterationPredictions, more: IterationPredictions) {
     all.change.extend(more.change);
-    match (&mut all.predictions, more.predictions) {
-        (Predictions::Responses(all), Predictions::Responses(more))
-        | (Predictions::LogDensities(all), Predictions::LogDensities(more)) => all.extend(more),
-        (
-            Predictions::Probabilities { values, labels, .. },
-            Predictions::Probabilities {
-                values: more,
-                labels: more_labels,
-                ..
-            },
-        ) => {
-            values.extend(more);
-            labels.extend(more_labels);
-        }
-        _ => unreachable!("a model predicts one kind of thing"),
-    }
+    all.predictions.extend(more.predictions);
 }
 
 fn rows(predictions: &Predictions) -> usize {
