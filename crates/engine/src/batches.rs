@@ -99,12 +99,29 @@ impl Strips {
 /// Lays rows of `d` numbers out as strips; the last strip is filled up with its first row.
 pub(crate) fn to_strips(rows: &[f32], d: usize, strips: &mut Vec<Lane>) {
     strips.clear();
-    for block in rows.chunks(LANES * d) {
-        for i in 0..d {
-            strips.push(Lane(std::array::from_fn(|lane| {
-                *block.get(lane * d + i).unwrap_or(&block[i])
-            })));
-        }
+    let blocks = rows.chunks_exact(LANES * d);
+    let rest = blocks.remainder();
+    // With d known the compiler turns the few most common ones into shuffles.
+    match d {
+        1 => blocks.for_each(|block| push_strip(block, 1, strips)),
+        2 => blocks.for_each(|block| push_strip(block, 2, strips)),
+        3 => blocks.for_each(|block| push_strip(block, 3, strips)),
+        4 => blocks.for_each(|block| push_strip(block, 4, strips)),
+        _ => blocks.for_each(|block| push_strip(block, d, strips)),
+    }
+    if !rest.is_empty() {
+        let mut block = rest[..d].repeat(LANES);
+        block[..rest.len()].copy_from_slice(rest);
+        push_strip(&block, d, strips);
+    }
+}
+
+/// Sixteen rows as a strip.
+#[inline(always)]
+fn push_strip(block: &[f32], d: usize, strips: &mut Vec<Lane>) {
+    let block = &block[..LANES * d];
+    for i in 0..d {
+        strips.push(Lane(std::array::from_fn(|lane| block[lane * d + i])));
     }
 }
 

@@ -59,7 +59,7 @@ impl Predictor {
                 to_strips(rows, d, &mut x);
                 let mut out = vec![Lane::ZERO; x.len() / d * c];
                 self.program.predict(&self.params, &x, &mut out);
-                to.copy_from_slice(&clipped_rows(&out, rows.len() / d, c, self.bounds));
+                clip_rows(&out, c, self.bounds, to);
             });
         outputs
     }
@@ -132,13 +132,18 @@ fn relative_change(old: &[Lane], new: &[Lane], row: usize, width: usize) -> f64 
 
 /// The first `n` samples of strips of outputs as rows, clipped.
 pub(crate) fn clipped_rows(out: &[Lane], n: usize, outputs: usize, bounds: Bounds) -> Vec<f64> {
-    let mut rows = Vec::with_capacity(n * outputs);
-    for i in 0..n {
-        for c in 0..outputs {
-            rows.push(f64::from(
-                bounds.clip(out[i / LANES * outputs + c].0[i % LANES]),
-            ));
+    let mut rows = vec![0.0; n * outputs];
+    clip_rows(out, outputs, bounds, &mut rows);
+    rows
+}
+
+/// As many samples of strips of outputs as there are rows to write, clipped.
+fn clip_rows(out: &[Lane], outputs: usize, bounds: Bounds, rows: &mut [f64]) {
+    for (strip, rows) in out.chunks(outputs).zip(rows.chunks_mut(LANES * outputs)) {
+        for (c, line) in strip.iter().enumerate() {
+            for (to, f) in rows.iter_mut().skip(c).step_by(outputs).zip(line.0) {
+                *to = f64::from(bounds.clip(f));
+            }
         }
     }
-    rows
 }

@@ -18,7 +18,7 @@ pub(super) enum Cell<'a> {
 
 impl<'a> Cell<'a> {
     pub(super) fn parse(text: &'a str, decimal: Decimal) -> Self {
-        let text = text.trim();
+        let text = trimmed(text);
         match decimal.number(text) {
             Some(value) => Self::number(value),
             None if MISSING_CELLS.iter().any(|m| text.eq_ignore_ascii_case(m)) => Self::Missing,
@@ -32,6 +32,14 @@ impl<'a> Cell<'a> {
             // Negative zero would be another duplicate row and another category.
             v => Self::Number(v + 0.0),
         }
+    }
+}
+
+/// Without blanks around it, in a moment where the first and last byte tell that there are none.
+fn trimmed(text: &str) -> &str {
+    match text.as_bytes() {
+        [b'!'..=b'~', .., b'!'..=b'~'] | [b'!'..=b'~'] => text,
+        _ => text.trim(),
     }
 }
 

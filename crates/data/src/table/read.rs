@@ -234,9 +234,15 @@ impl Rows<'_, '_> {
                 file: self.file.to_string(),
             }));
         }
+        // All cells at once, which is quicker than one by one.
+        let text = std::str::from_utf8(record.as_slice()).unwrap_or_default();
         for (i, column) in self.columns.iter_mut().enumerate() {
-            let text = utf8(self.file, line, record, i)?;
-            column.push(Cell::parse(text, self.decimal), line);
+            let cell = record.range(i).and_then(|range| text.get(range));
+            let cell = match cell {
+                Some(cell) => cell,
+                None => utf8(self.file, line, record, i)?,
+            };
+            column.push(Cell::parse(cell, self.decimal), line);
         }
         for (i, cells) in &mut self.verbatim {
             let text = utf8(self.file, line, record, *i)?;

@@ -8,6 +8,7 @@ use loopfit_engine::{IterationPredictions, Predictions};
 use loopfit_report::JSON_SCHEMA;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
 /// What is added on both sides of a prediction.
@@ -37,12 +38,12 @@ pub(super) struct Beside<'a> {
 
 impl Beside<'_> {
     /// A text as a cell. Spreadsheets take a cell that begins in certain ways for a formula; an apostrophe before it makes it a text.
-    fn text(&self, text: &str) -> String {
+    fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
         if self.safe && formula && text.parse::<f64>().is_err() {
-            format!("'{text}")
+            format!("'{text}").into()
         } else {
-            text.to_string()
+            text.into()
         }
     }
 
@@ -54,7 +55,9 @@ impl Beside<'_> {
     }
 
     fn names_before(&self) -> impl Iterator<Item = String> {
-        self.ids.iter().map(|(name, _)| self.text(name))
+        self.ids
+            .iter()
+            .map(|(name, _)| self.text(name).into_owned())
     }
 
     fn names_after(&self) -> impl Iterator<Item = String> {
@@ -64,39 +67,39 @@ impl Beside<'_> {
         names.map(String::from)
     }
 
-    fn cells_before(&self, row: usize) -> impl Iterator<Item = String> {
-        self.ids
-            .iter()
-            .map(move |(_, cells)| self.text(&cells[row]))
+    fn put_before(&self, csv: &mut Csv<'_>, row: usize) -> Result<()> {
+        for (_, cells) in &self.ids {
+            csv.text(&self.text(&cells[row]))?;
+        }
+        Ok(())
     }
 
-    fn cells_after(&self, row: usize, predictions: &Predictions) -> impl Iterator<Item = String> {
-        let ends = match (self.interval, predictions) {
-            (Some(interval), Predictions::Responses(values)) => Some(interval.ends(values[row])),
-            _ => None,
-        };
-        let flag = self
-            .outside(row)
-            .map(|columns| self.text(&columns.join(";")));
-        let ends = ends.into_iter().flatten().map(|end| end.to_string());
-        ends.chain(flag)
+    fn put_after(&self, csv: &mut Csv<'_>, row: usize, predictions: &Predictions) -> Result<()> {
+        if let (Some(interval), Predictions::Responses(values)) = (self.interval, predictions) {
+            for end in interval.ends(values[row]) {
+                csv.number(end)?;
+            }
+        }
+        match self.outside(row) {
+            Some(columns) => csv.text(&self.text(&columns.join(";"))),
+            None => Ok(()),
+        }
     }
 
     /// The cells of a row's predictions; the row is that of `predictions`.
-    fn cells(&self, predictions: &Predictions, row: usize) -> Vec<String> {
+    fn put(&self, csv: &mut Csv<'_>, row: usize, predictions: &Predictions) -> Result<()> {
         match predictions {
             Predictions::Responses(values) | Predictions::LogDensities(values) => {
-                vec![values[row].to_string()]
+                csv.number(values[row])
             }
             Predictions::Probabilities {
                 classes,
                 values,
                 labels,
             } => {
+                csv.text(&self.text(&classes[labels[row]]))?;
                 let own = &values[row * classes.len()..][..classes.len()];
-                std::iter::once(self.text(&classes[labels[row]]))
-                    .chain(own.iter().map(f64::to_string))
-                    .collect()
+                own.iter().try_for_each(|p| csv.number(*p))
             }
         }
     }
@@ -104,14 +107,16 @@ impl Beside<'_> {
     /// The names of the columns.
     pub(super) fn write_header(&self, csv: &mut Csv<'_>, predictions: &Predictions) -> Result<()> {
         let names = self.names_before().chain(header(predictions));
-        csv.line(names.chain(self.names_after()))
+        csv.names(names.chain(self.names_after()))
     }
 
     /// One line for each row.
     pub(super) fn write_rows(&self, csv: &mut Csv<'_>, predictions: &Predictions) -> Result<()> {
         for row in 0..rows(predictions) {
-            let cells = self.cells_before(row).chain(self.cells(predictions, row));
-            csv.line(cells.chain(self.cells_after(row, predictions)))?;
+            self.put_before(csv, row)?;
+            self.put(csv, row, predictions)?;
+            self.put_after(csv, row, predictions)?;
+            csv.end()?;
         }
         Ok(())
     }
@@ -130,17 +135,18 @@ impl Beside<'_> {
                 let names = ["row", "t"].map(String::from).into_iter().chain(names);
                 let names = self.names_before().chain(names);
                 let change = std::iter::once("change".to_string());
-                csv.line(names.chain(change).chain(self.names_after()))?;
+                csv.names(names.chain(change).chain(self.names_after()))?;
             }
             for row in 0..steps[0].change.len() {
                 let place = first + row;
                 for (i, step) in steps.iter().enumerate() {
-                    let cells = [(place + 1).to_string(), (i + 1).to_string()];
-                    let cells = self.cells_before(place).chain(cells);
-                    let cells = cells.chain(self.cells(&step.predictions, row));
-                    let change = std::iter::once(step.change[row].to_string());
-                    let after = self.cells_after(place, &step.predictions);
-                    csv.line(cells.chain(change).chain(after))?;
+                    self.put_before(&mut csv, place)?;
+                    csv.number(place + 1)?;
+                    csv.number(i + 1)?;
+                    self.put(&mut csv, row, &step.predictions)?;
+                    csv.number(step.change[row])?;
+                    self.put_after(&mut csv, place, &step.predictions)?;
+                    csv.end()?;
                 }
             }
             Ok(())
@@ -218,19 +224,43 @@ impl Beside<'_> {
 }
 
 /// A csv file whose errors are those of writing.
-pub(super) struct Csv<'a>(csv::Writer<&'a mut dyn Write>);
+pub(super) struct Csv<'a> {
+    writer: csv::Writer<&'a mut dyn Write>,
+    /// The digits of a number.
+    digits: String,
+}
 
 impl<'a> Csv<'a> {
     pub(super) fn new(out: &'a mut dyn Write) -> Self {
-        Self(csv::Writer::from_writer(out))
+        Self {
+            writer: csv::Writer::from_writer(out),
+            digits: String::new(),
+        }
     }
 
-    fn line(&mut self, cells: impl IntoIterator<Item = String>) -> Result<()> {
-        Ok(self.0.write_record(cells).map_err(output::csv_error)?)
+    fn names(&mut self, names: impl IntoIterator<Item = String>) -> Result<()> {
+        Ok(self.writer.write_record(names).map_err(output::csv_error)?)
+    }
+
+    fn text(&mut self, cell: &str) -> Result<()> {
+        Ok(self.writer.write_field(cell).map_err(output::csv_error)?)
+    }
+
+    fn number(&mut self, number: impl Display) -> Result<()> {
+        self.digits.clear();
+        write!(self.digits, "{number}")?;
+        let cell = self.writer.write_field(&self.digits);
+        Ok(cell.map_err(output::csv_error)?)
+    }
+
+    /// Ends a line.
+    fn end(&mut self) -> Result<()> {
+        let line = self.writer.write_record(None::<&[u8]>);
+        Ok(line.map_err(output::csv_error)?)
     }
 
     pub(super) fn finish(mut self) -> Result<()> {
-        Ok(self.0.flush()?)
+        Ok(self.writer.flush()?)
     }
 }
 
