@@ -1,5 +1,5 @@
 //! Everything a contributor runs: `cargo xtask test`, `cargo xtask test --unsafe`,
-//! `cargo xtask fuzz`, `cargo xtask docs`, `cargo xtask bench engine`, `cargo xtask bench peers`,
+//! `cargo xtask fuzz`, `cargo xtask docs`, `cargo xtask dist`, `cargo xtask bench engine`, `cargo xtask bench peers`,
 //! `cargo xtask bench peers-quality`.
 
 #![forbid(unsafe_code)]
@@ -50,6 +50,8 @@ enum Task {
     },
     /// Build the documentation of all crates
     Docs,
+    /// Build the binary to hand out, as small as it gets: `target/dist/loopfit`
+    Dist,
     /// Measure speed or quality
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
             succeed(fuzz.args(arguments), "fuzzing")
         }
         Task::Docs => test::docs(),
+        Task::Dist => dist(),
         Task::Bench(bench) => bench.run(),
     };
     match done {
@@ -74,6 +77,18 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The profile `dist`, without the tables that only unwinding needs; no profile can say that.
+fn dist() -> Result<()> {
+    let mut cargo = command("cargo");
+    cargo.args(["build", "--profile", "dist", "--package", "loopfit-cli"]);
+    cargo.env("RUSTFLAGS", "-C force-unwind-tables=no");
+    succeed(&mut cargo, "the build")?;
+    let binary = workspace().join("target/dist/loopfit");
+    let bytes = std::fs::metadata(&binary).context("the binary is not in target/dist")?;
+    println!("target/dist/loopfit: {} bytes", bytes.len());
+    Ok(())
 }
 
 /// The root of the workspace, whatever the current directory.

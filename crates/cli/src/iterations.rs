@@ -3,7 +3,7 @@
 use crate::data::between;
 use crate::{Global, output};
 use anyhow::{Result, anyhow};
-use loopfit_engine::{ApplyError, FittedModel};
+use loopfit_fitted::{ApplyError, FittedModel};
 use std::path::Path;
 
 /// How many iterations a model makes.

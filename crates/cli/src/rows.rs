@@ -7,7 +7,7 @@ use clap::Args;
 use loopfit_data::Table;
 use loopfit_data::preprocess::{Input, OutsideRange, PreprocessError, Target};
 use loopfit_data::table::ReadOptions;
-use loopfit_engine::{ApplyError, FittedModel};
+use loopfit_fitted::{ApplyError, FittedModel};
 use loopfit_report::number;
 
 /// How the rows of DATA reach a model.

@@ -6,9 +6,7 @@
 //!   update computes and costs;
 //! - [`tolerance()`]: how far a fit is from a stationary point of its training loss;
 //! - [`Predictor`] and [`RowPredictor`]: a fitted network applied to rows, in batches or
-//!   one at a time;
-//! - [`FittedModel`]: a network with its likelihood and preprocessing, as a file; [`DensityFacts`]: how far a density can
-//!   be relied on.
+//!   one at a time.
 //!
 //! Inside, the way of an update: `batches` gathers sixteen samples to a strip, `program`
 //! runs the network (`ffn` or `transformer`, hidden units of the FFN ReLU or `smooth`) in its paper form forward and back over strips, `objective` turns
@@ -18,21 +16,15 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod adam;
-mod apply;
 mod backend;
 mod batches;
-mod constructed;
-mod convert;
-mod density;
 mod feedforward;
 mod ffn;
 mod fit;
-mod fitted;
 mod flops;
 mod gradient;
 mod information;
 mod loss;
-mod metric;
 mod objective;
 mod order;
 mod outer;
@@ -47,14 +39,10 @@ mod spec;
 mod tolerance;
 mod transformer;
 
-pub use apply::{Application, ApplyError, IterationPredictions, Predictions, Score, most_likely};
 pub use backend::{Backend, Threads};
-pub use density::DensityFacts;
 pub use fit::{FitOutcome, Stop};
-pub use fitted::{Assessment, FittedModel, ModelError, Provenance};
 pub use flops::{flops_per_gradient, flops_per_update};
 pub use gradient::{bytes_in_flight, gradient};
-pub use metric::{Measure, error_name, error_of_loss};
 pub use predict::{Predictor, Step};
 pub use row::RowPredictor;
 pub use run::{Control, Engine};

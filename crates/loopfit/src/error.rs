@@ -1,7 +1,8 @@
 //! Why something cannot be done, each way in one sentence.
 
 use loopfit_data::TableError;
-use loopfit_engine::{ApplyError, ModelError, SpecError};
+use loopfit_engine::SpecError;
+use loopfit_fitted::{ApplyError, ModelError};
 use loopfit_model::file::FileError;
 use loopfit_model::{Method, ShapeError};
 use loopfit_search::SearchError;

@@ -1,7 +1,7 @@
 //! What a fit gives.
 
 use crate::{Error, Method, Model, Plan, Subject};
-use loopfit_engine::{ApplyError, DensityFacts};
+use loopfit_fitted::{ApplyError, DensityFacts};
 use loopfit_model::Network;
 use loopfit_numerics::text::count;
 use loopfit_search::Family;

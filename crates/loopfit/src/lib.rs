@@ -26,7 +26,8 @@
 
 /// What plans are made of and what fits are found by, for tables of one's own.
 pub mod details {
-    pub use loopfit_engine::{ApplyError, ModelError, SpecError};
+    pub use loopfit_engine::SpecError;
+    pub use loopfit_fitted::{ApplyError, ModelError};
     pub use loopfit_model::ShapeError;
     pub use loopfit_model::file::FileError;
     pub use loopfit_search::estimate::{Ask, Entry, Estimate};
@@ -53,7 +54,7 @@ pub use fit::Fit;
 pub use fits::{Best, Fits, Fitted, Found, Reference};
 pub use loopfit_data::table::{Categorical, Decimal, Delimiter, Limits, MISSING};
 pub use loopfit_data::{Column, ReadOptions, Simulation, Table, TableError, Task, TaskKind};
-pub use loopfit_engine::{DensityFacts, FittedModel, Predictions, Score};
+pub use loopfit_fitted::{DensityFacts, FittedModel, Predictions, Score};
 pub use loopfit_model::{Activation, Method, Network, Tokens, Tying};
 pub use loopfit_search::cost::Equal;
 pub use loopfit_search::curve::{Curve, CurvePoint};

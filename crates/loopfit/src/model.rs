@@ -2,7 +2,7 @@
 
 use crate::{Error, Predictions, Score, Table};
 use loopfit_data::Column;
-use loopfit_engine::FittedModel;
+use loopfit_fitted::FittedModel;
 use loopfit_model::Network;
 use loopfit_numerics::stream::Stream;
 use std::fmt::{Display, Formatter};
@@ -33,7 +33,7 @@ impl Model {
     pub fn predict_iterations(&self, table: &Table) -> Result<Vec<Predictions>, Error> {
         let iterations = self.network().tying().iterations();
         let mut all: Vec<Predictions> = Vec::new();
-        let each = |first: usize, steps: Vec<loopfit_engine::IterationPredictions>| {
+        let each = |first: usize, steps: Vec<loopfit_fitted::IterationPredictions>| {
             let steps = steps.into_iter().map(|step| step.predictions);
             match first {
                 0 => all = steps.collect(),

@@ -2,7 +2,7 @@
 
 use crate::SearchError;
 use loopfit_data::{Simulation, Table};
-use loopfit_engine::FittedModel;
+use loopfit_fitted::FittedModel;
 use loopfit_likelihood::{Energy, Nodes};
 use std::sync::Arc;
 

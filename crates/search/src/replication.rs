@@ -7,7 +7,7 @@ use loopfit_data::task::Decision;
 use loopfit_data::{
     Groups, Preprocessing, Roles, Samples, Scaling, Simulation, Splitter, Table, Task, TaskKind,
 };
-use loopfit_engine::{FittedModel, Measure, error_of_loss};
+use loopfit_fitted::{FittedModel, Measure, error_of_loss};
 use loopfit_likelihood::{Bernoulli, Energy, Gaussian, Laplace, Likelihood, Multiclass, Poisson};
 use loopfit_model::Bounds;
 use loopfit_numerics::stream::Stream;

@@ -2,7 +2,8 @@
 
 use loopfit_data::Table;
 use loopfit_data::table::Column;
-use loopfit_engine::{Control, Predictions, Threads};
+use loopfit_engine::{Control, Threads};
+use loopfit_fitted::Predictions;
 use loopfit_model::{Activation, Method};
 use loopfit_numerics::stream::Stream;
 use loopfit_search::estimate::{Ask, LOOP_ITERATIONS, Prepared};

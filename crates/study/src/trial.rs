@@ -9,7 +9,7 @@ use crate::store::{Choice, Frozen, Store};
 use loopfit_data::catalog::DataSet;
 use loopfit_data::preprocess::Target;
 use loopfit_data::{Table, TaskKind};
-use loopfit_engine::{FittedModel, Provenance};
+use loopfit_fitted::{FittedModel, Provenance};
 use loopfit_model::growth::Normalisation;
 use loopfit_model::{ArchitectureChoice, Budget, Parameters};
 use loopfit_search::SearchError;

@@ -5,7 +5,7 @@ use crate::json::object;
 use crate::named::named;
 use crate::{Global, interrupt, output};
 use anyhow::Result;
-use loopfit_engine::FittedModel;
+use loopfit_fitted::FittedModel;
 use loopfit_model::FormKind;
 use serde_json::{Value, json};
 use std::path::PathBuf;

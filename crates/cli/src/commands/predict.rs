@@ -11,7 +11,7 @@ use crate::{Global, output};
 use anyhow::{Result, ensure};
 use loopfit_data::Table;
 use loopfit_data::roles::RolesError;
-use loopfit_engine::{Application, ApplyError, FittedModel, IterationPredictions, Predictions};
+use loopfit_fitted::{Application, ApplyError, FittedModel, IterationPredictions, Predictions};
 use loopfit_model::Form;
 use loopfit_numerics::sum::median;
 use loopfit_report::number;

@@ -6,7 +6,7 @@ use crate::iterations::warn_of_many;
 use crate::json::object;
 use crate::{Global, output};
 use anyhow::Result;
-use loopfit_engine::FittedModel;
+use loopfit_fitted::FittedModel;
 use loopfit_numerics::stream::Stream;
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@ use crate::{Global, output};
 use anyhow::Result;
 use loopfit::Task;
 use loopfit_data::preprocess::{Input, Target};
-use loopfit_engine::{Assessment, FittedModel, error_name, error_of_loss};
+use loopfit_fitted::{Assessment, FittedModel, error_name, error_of_loss};
 use loopfit_model::{Architecture, Form, Network};
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};

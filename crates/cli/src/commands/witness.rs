@@ -16,7 +16,7 @@ use crate::json::object;
 use crate::named::named;
 use crate::{Global, output};
 use anyhow::Result;
-use loopfit_engine::{FittedModel, Predictions};
+use loopfit_fitted::{FittedModel, Predictions};
 use loopfit_model::ArchitectureKind;
 use loopfit_numerics::named::Named;
 use loopfit_report::number;

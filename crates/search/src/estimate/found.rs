@@ -1,8 +1,8 @@
 //! What a selection finds.
 
 use crate::judge::Judgement;
-use loopfit_engine::FittedModel;
 use loopfit_estimate::paired;
+use loopfit_fitted::FittedModel;
 use loopfit_model::{Method, Network};
 
 /// A model of one kind beside the others.

@@ -3,8 +3,8 @@
 use crate::SearchError;
 use crate::replication::TableSource;
 use loopfit_data::{Encoding, Preprocessing, Samples, Scaling, Task};
-use loopfit_engine::most_likely;
 use loopfit_estimate::Choice;
+use loopfit_fitted::most_likely;
 use loopfit_likelihood::{Likelihood, Poisson};
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;

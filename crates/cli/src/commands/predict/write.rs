@@ -4,7 +4,7 @@ use crate::json::object;
 use crate::output;
 use anyhow::Result;
 use loopfit_data::preprocess::OutsideRange;
-use loopfit_engine::{IterationPredictions, Predictions};
+use loopfit_fitted::{IterationPredictions, Predictions};
 use loopfit_report::JSON_SCHEMA;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;

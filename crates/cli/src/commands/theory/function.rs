@@ -4,7 +4,7 @@ use crate::data::seeded_simulation;
 use anyhow::{Context, Result};
 use loopfit_data::Simulation;
 use loopfit_data::preprocess::Input;
-use loopfit_engine::FittedModel;
+use loopfit_fitted::FittedModel;
 use loopfit_theory::{Function, Interval, Origin};
 use std::path::PathBuf;
 use std::str::FromStr;

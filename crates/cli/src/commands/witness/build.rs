@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::json::object;
 use crate::{Global, output};
 use anyhow::{Context, Result};
-use loopfit_engine::FittedModel;
+use loopfit_fitted::FittedModel;
 use loopfit_report::number;
 use loopfit_witness::ffn::resources::{Relation, Resource};
 use loopfit_witness::{Construction, Network, Rational};

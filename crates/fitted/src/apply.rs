@@ -7,10 +7,10 @@ pub use application::Application;
 pub use score::Score;
 
 use crate::fitted::FittedModel;
-use crate::predict::Predictor;
 use loopfit_data::preprocess::{Features, Input, OutsideRange, PreprocessError, Unprepared};
 use loopfit_data::table::Column;
 use loopfit_data::{Table, Task};
+use loopfit_engine::Predictor;
 use loopfit_likelihood::{Floor, Likelihood};
 use loopfit_model::Architecture;
 use loopfit_numerics::lanes::LANES;
@@ -170,7 +170,7 @@ impl Predictions {
 pub struct IterationPredictions {
     /// The output function at the state after the iteration.
     pub predictions: Predictions,
-    /// Relative change of each row's state, see [`Step::change`](crate::Step::change).
+    /// Relative change of each row's state, see [`Step::change`](loopfit_engine::Step::change).
     pub change: Vec<f64>,
 }
 

@@ -3,8 +3,8 @@
 use crate::apply::{ApplyError, Score};
 use crate::fitted::FittedModel;
 use crate::metric::Measure;
-use crate::predict::Step;
 use loopfit_data::preprocess::Features;
+use loopfit_engine::Step;
 use loopfit_likelihood::{Energy, Likelihood, LogNormaliser};
 use loopfit_numerics::sum::mean;
 use serde::Serialize;

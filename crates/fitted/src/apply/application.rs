@@ -3,9 +3,9 @@
 use super::{ApplyError, Predictions, ROWS_AT_ONCE};
 use crate::density::{DensityFacts, inside};
 use crate::fitted::FittedModel;
-use crate::predict::Predictor;
 use loopfit_data::Table;
 use loopfit_data::preprocess::Unprepared;
+use loopfit_engine::Predictor;
 use loopfit_likelihood::Likelihood;
 
 /// A model and what it met so far: predictions for one part of a table after another, and notes on all of them. What is in

@@ -2,7 +2,7 @@
 
 use loopfit_data::table::Column;
 use loopfit_data::{Preprocessing, Roles, Scaling, Table, Task};
-use loopfit_engine::{FittedModel, ModelError, Predictions, Provenance};
+use loopfit_fitted::{FittedModel, ModelError, Predictions, Provenance};
 use loopfit_likelihood::{
     Bernoulli, Energy, Floor, Gaussian, Likelihood, Multiclass, Nodes, Poisson,
 };
@@ -305,7 +305,7 @@ fn iterations_come_in_parts() {
                     Predictions::Responses(v) | Predictions::LogDensities(v) => vec![v[row]],
                     Predictions::Probabilities { values, .. } => values[3 * row..][..3].to_vec(),
                 }));
-                Ok::<_, loopfit_engine::ApplyError>(())
+                Ok::<_, loopfit_fitted::ApplyError>(())
             });
             (all, parts, notes.unwrap())
         };
