@@ -70,6 +70,9 @@ enum Command {
     /// Show the error against the cap: how many numbers a table needs.
     Curve(commands::curve::Arguments),
     /// Predict the rows of a table with a fitted model.
+    ///
+    /// Rows are read, predicted and written in parts, in order, so that memory does not grow with a file or a pipe; rows before one
+    /// that is refused are already printed, while -o writes all or nothing. --json and --every-iteration hold all rows in memory.
     Predict(commands::predict::Arguments),
     /// Score a fitted model on rows with known targets.
     Score(commands::score::Arguments),

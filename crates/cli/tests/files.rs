@@ -105,6 +105,10 @@ fn pipes_are_read_and_devices_refused() {
         assert!(output.status.success(), "{line}: {}", said(&output));
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{line}");
     }
+    // Predictions come before the end of what has none.
+    let endless = "(cat data.csv; while tail -n +2 data.csv; do :; done) | loopfit predict m.safetensors - | head -n 61";
+    let output = shell(&place, endless);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
     for (line, words) in [
         (
             "loopfit predict m.safetensors /dev/zero",
@@ -112,7 +116,7 @@ fn pipes_are_read_and_devices_refused() {
         ),
         ("loopfit predict m.safetensors - < /dev/zero", "--max-line"),
         (
-            "yes 1,2 | loopfit predict m.safetensors - --max-bytes 1M",
+            "yes 1,2 | loopfit score m.safetensors - --max-bytes 1M",
             "more than 1048576 bytes",
         ),
         (
