@@ -54,13 +54,15 @@ impl Predictor {
         let mut outputs = vec![0.0; rows.len() / d * c];
         rows.par_chunks(ROWS_AT_ONCE * d)
             .zip(outputs.par_chunks_mut(ROWS_AT_ONCE * c))
-            .for_each(|(rows, to)| {
-                let mut x = Vec::new();
-                to_strips(rows, d, &mut x);
-                let mut out = vec![Lane::ZERO; x.len() / d * c];
-                self.program.predict(&self.params, &x, &mut out);
-                clip_rows(&out, c, self.bounds, to);
-            });
+            .for_each_init(
+                Default::default,
+                |(x, out): &mut (Vec<_>, Vec<_>), (rows, to)| {
+                    to_strips(rows, d, x);
+                    out.resize(x.len() / d * c, Lane::ZERO);
+                    self.program.predict(&self.params, x, out);
+                    clip_rows(out, c, self.bounds, to);
+                },
+            );
         outputs
     }
 
