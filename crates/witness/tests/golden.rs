@@ -5,9 +5,7 @@ use std::path::Path;
 
 fn check(folder: &Path) -> usize {
     let mut cases = 0;
-    let Ok(files) = std::fs::read_dir(folder) else {
-        return cases;
-    };
+    let files = std::fs::read_dir(folder).unwrap();
     let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
     files.sort();
     for file in files {
@@ -32,11 +30,4 @@ fn check(folder: &Path) -> usize {
 fn cases_of_this_crate() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     assert_eq!(check(&folder), 4);
-}
-
-/// More cases, where a folder beside the repository has them.
-#[test]
-fn cases_beside_the_repository() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/witness-golden");
-    check(&folder);
 }
