@@ -31,6 +31,7 @@ PREDICTION_BOUND = 8.0
 CONSTANT_TOKENS = ("controller", "reference.0", "reference.1")
 LAYER_NORM_STABILISER = 1e-5
 
+BEGIN = time.monotonic()
 REPEATS, SECONDS = 3, 1.0
 LIMIT = 90  # seconds that one measurement may take, compilation included
 
@@ -199,12 +200,15 @@ def in_child(work, seconds):
         finally:
             os._exit(status)
     os.close(writing)
-    finished, _, _ = select.select([reading], [], [], seconds)
-    if not finished:
-        os.killpg(child, signal.SIGKILL)
-    answer = os.read(reading, 4096)
-    os.close(reading)
-    os.waitpid(child, 0)
+    finished = []
+    try:
+        finished, _, _ = select.select([reading], [], [], seconds)
+    finally:
+        if not finished:
+            os.killpg(child, signal.SIGKILL)
+        answer = os.read(reading, 4096)
+        os.close(reading)
+        os.waitpid(child, 0)
     if not finished:
         raise Unmeasured(f"not within {seconds:.0f} s")
     if not answer:
@@ -215,7 +219,7 @@ def in_child(work, seconds):
 def run_peer(name, version, measurements):
     """Measures every case of a folder, the first argument, within the seconds of
     the second, and prints one JSON object on stdout."""
-    until = time.monotonic() + float(sys.argv[2])
+    until = BEGIN + float(sys.argv[2])
 
     def measured(work):
         """The result of a measurement, or why there is none."""
@@ -232,9 +236,12 @@ def run_peer(name, version, measurements):
     def all_measured(works, unmeasured):
         results = {}
         for what, work in works.items():
+            begin = time.monotonic()
             results[what], why = measured(work)
             if why is not None:
                 unmeasured.append({"what": what, "why": why})
+            result = why or f"{results[what]:.3g}"
+            print(f"{case.shape}: {what}: {result} ({time.monotonic() - begin:.0f} s)", file=sys.stderr)
         return results
 
     def best(choose, results):
@@ -242,7 +249,7 @@ def run_peer(name, version, measurements):
 
     results = []
     for path in sorted(Path(sys.argv[1]).glob("*.json")):
-        case, begin, unmeasured = read_case(path), time.monotonic(), []
+        case, unmeasured = read_case(path), []
         todo = measurements(case)
         errors = {f"{name}, gradient {i + 1}": error for i, error in enumerate(todo.gradients)}
         errors = all_measured(errors, unmeasured)
@@ -255,6 +262,5 @@ def run_peer(name, version, measurements):
             "predict_rows_per_s": best(max, all_measured(todo.rows, unmeasured)),
             "unmeasured": unmeasured,
         }
-        print(f"{name}, shape {case.shape}: {time.monotonic() - begin:.0f} s", file=sys.stderr)
         results.append(result)
     print(json.dumps({"peer": name, "version": version, "results": results}))
