@@ -7,8 +7,11 @@ our gradient on it. `cargo xtask bench peers` writes them and runs the peers.
 import json
 import os
 import re
+import select
+import signal
 import sys
 import time
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +31,9 @@ PREDICTION_BOUND = 8.0
 CONSTANT_TOKENS = ("controller", "reference.0", "reference.1")
 LAYER_NORM_STABILISER = 1e-5
 
-REPEATS, SECONDS = 3, 1.5
+BEGIN = time.monotonic()
+REPEATS, SECONDS = 3, 1.0
+LIMIT = 90  # seconds that one measurement may take, compilation included
 
 
 def pin_to_one_core():
@@ -152,32 +157,110 @@ def gradient_error(case, gradient):
 
 def per_second(work, units):
     """Best of a few runs of `work`, each long enough for the clock, in units
-    per second of CPU time and of wall time."""
+    per second of CPU time."""
     work()
-    best_cpu, best_wall = 0.0, 0.0
+    best = 0.0
     for _ in range(REPEATS):
         calls, cpu, wall = 0, time.process_time(), time.perf_counter()
         while time.perf_counter() - wall < SECONDS:
             work()
             calls += 1
-        best_cpu = max(best_cpu, calls * units / (time.process_time() - cpu))
-        best_wall = max(best_wall, calls * units / (time.perf_counter() - wall))
-    return best_cpu, best_wall
+        best = max(best, calls * units / (time.process_time() - cpu))
+    return best
 
 
-def training_speed(variant, work, updates):
-    cpu, wall = per_second(work, updates)
-    return {"name": variant, "updates_per_s": cpu, "updates_per_wall_s": wall}
+@dataclass(frozen=True)
+class Measurements:
+    """What a peer can measure of a case: by name a function, or the reason why there is none."""
+
+    gradients: list  # functions: the error of a gradient
+    training: dict  # updates per second
+    row: dict  # microseconds for one row
+    rows: dict  # rows per second
 
 
-def run_peer(name, version, measure):
-    """Measures every case of the folder given as the only argument and prints
-    one JSON object on stdout."""
+class Unmeasured(Exception):
+    """Why a measurement has no result."""
+
+
+def in_child(work, seconds):
+    """What `work` returns, in a process of its own that is killed after so many
+    seconds: nothing else stops a compiler. The framework is loaded, but has done
+    nothing yet, so that forking is safe."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.setsid()  # one signal reaches the compilers that it starts
+            os.write(writing, json.dumps(work()).encode())
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    os.close(writing)
+    finished = []
+    try:
+        finished, _, _ = select.select([reading], [], [], seconds)
+    finally:
+        if not finished:
+            os.killpg(child, signal.SIGKILL)
+        answer = os.read(reading, 4096)
+        os.close(reading)
+        os.waitpid(child, 0)
+    if not finished:
+        raise Unmeasured(f"not within {seconds:.0f} s")
+    if not answer:
+        raise Unmeasured("failed")
+    return json.loads(answer)
+
+
+def run_peer(name, version, measurements):
+    """Measures every case of a folder, the first argument, within the seconds of
+    the second, and prints one JSON object on stdout."""
+    until = BEGIN + float(sys.argv[2])
+
+    def measured(work):
+        """The result of a measurement, or why there is none."""
+        if isinstance(work, str):
+            return None, work
+        left = until - time.monotonic()
+        if left < 1:
+            return None, "no time was left"
+        try:
+            return in_child(work, min(LIMIT, left)), None
+        except Unmeasured as why:
+            return None, str(why)
+
+    def all_measured(works, unmeasured):
+        results = {}
+        for what, work in works.items():
+            begin = time.monotonic()
+            results[what], why = measured(work)
+            if why is not None:
+                unmeasured.append({"what": what, "why": why})
+            result = why or f"{results[what]:.3g}"
+            print(f"{case.shape}: {what}: {result} ({time.monotonic() - begin:.0f} s)", file=sys.stderr)
+        return results
+
+    def best(choose, results):
+        return choose((result for result in results.values() if result is not None), default=None)
+
     results = []
     for path in sorted(Path(sys.argv[1]).glob("*.json")):
-        case = read_case(path)
-        result = {"shape": case.shape, **measure(case)}
-        speeds = ", ".join(f"{variant['updates_per_s']:.0f} ({variant['name']})" for variant in result["variants"])
-        print(f"{name}, shape {case.shape}: {speeds} updates/s", file=sys.stderr)
+        case, unmeasured = read_case(path), []
+        todo = measurements(case)
+        errors = {f"{name}, gradient {i + 1}": error for i, error in enumerate(todo.gradients)}
+        errors = all_measured(errors, unmeasured)
+        training = all_measured(todo.training, unmeasured)
+        result = {
+            "shape": case.shape,
+            "gradient_error": best(max, errors),
+            "training": [{"name": name, "updates_per_s": speed} for name, speed in training.items()],
+            "predict_row_us": best(min, all_measured(todo.row, unmeasured)),
+            "predict_rows_per_s": best(max, all_measured(todo.rows, unmeasured)),
+            "unmeasured": unmeasured,
+        }
         results.append(result)
     print(json.dumps({"peer": name, "version": version, "results": results}))

@@ -4,6 +4,8 @@ Everything is one compiled program: a scan over the updates, the batch gathered
 inside, validation after every 200. What helped, measured on one core: samples
 along the last axis, all parameters in one vector (one fused Adam), rows
 gathered before they are transposed, the FFN's T iterations unrolled up to 16.
+"By hand" is a Loop whose backward pass is written out and sums the gradients of
+its weights over all iterations in one product: faster at small widths.
 The Transformer is scanned (unrolled it was three times slower) and compiled
 without XLA's YNN kernels for reductions, which took three times as long.
 Attention is written as explicit sums: einsum was slower with samples last and
@@ -11,6 +13,8 @@ far slower with samples first. Biases, gains and for small q all weights are
 repeated along the samples before the loop, so that their gradients are summed
 over the samples once, not T times.
 """
+
+import functools
 
 import cases
 
@@ -28,7 +32,8 @@ MATRIX_PRODUCT_FROM_Q = 4
 # What XLA gives to its library of kernels, YNN; by default also reductions.
 ONLY_PRODUCTS = {"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_DOT"}
 NOTHING = {"xla_cpu_experimental_ynn_fusion_type": ""}
-UPDATES_PER_CALL = 5 * cases.VALIDATE_EVERY
+# A call must be long for the smallest networks, and short where several fits are trained at once.
+VALIDATIONS_PER_CALL = {1: 5, cases.FITS: 1}
 # Rows predicted at a time; the faster of the two depends on r.
 PREDICT_CHUNKS = (500, 2000)
 
@@ -36,6 +41,42 @@ PREDICT_CHUNKS = (500, 2000)
 def apply_block(params, block, z):
     w1, b1, w2, b2 = (params[f"block.{block}.{name}"] for name in ("w1", "b1", "w2", "b2"))
     return z + w2 @ jax.nn.relu(w1 @ z + b1[:, None]) + b2[:, None]
+
+
+def loop_by_hand(t):
+    """(w1, b1, w2, b2, z) -> the state after t iterations of one block."""
+
+    @jax.custom_vjp
+    def loop(*arguments):
+        return keep(*arguments)[0]
+
+    def keep(w1, b1, w2, b2, z):
+        states, hidden = [], []
+        for _ in range(t):
+            states.append(z)
+            hidden.append(jax.nn.relu(w1 @ z + b1[:, None]))
+            z = z + w2 @ hidden[-1] + b2[:, None]
+        return z, (w1, w2, states, hidden)
+
+    def backward(kept, dz):
+        w1, w2, states, hidden = kept
+        state_gradients, hidden_gradients = [], []
+        for h in reversed(hidden):
+            dh = jnp.where(h > 0, w2.T @ dz, 0.0)
+            state_gradients.insert(0, dz)
+            hidden_gradients.insert(0, dh)
+            dz = dz + w1.T @ dh
+        into, out = gradients(hidden_gradients, states), gradients(state_gradients, hidden)
+        return *into, *out, dz
+
+    def gradients(left, right):
+        """Of a weight and its bias: iterations side by side, one product."""
+        left, right = jnp.concatenate(left, axis=1), jnp.concatenate(right, axis=1)
+        both = left @ jnp.concatenate([right, jnp.ones((1, right.shape[1]))]).T
+        return both[:, :-1], both[:, -1]
+
+    loop.defvjp(keep, backward)
+    return loop
 
 
 def product(w, s):
@@ -97,12 +138,14 @@ def transformer(case, params, x):
     return params["output.weight"] @ s.swapaxes(0, 1).reshape(-1, rows) + params["output.bias"][:, None]
 
 
-def forward(case, params, x, unroll):
+def forward(case, params, x, unroll, by_hand=False):
     """x [d, rows] -> [outputs, rows], before clipping."""
     if case.tokens is not None:
         return transformer(case, params, x)
     z = params["input.weight"] @ x + params["input.bias"][:, None]
-    if unroll or case.blocks > 1:
+    if by_hand:
+        z = loop_by_hand(case.t)(*(params[f"block.0.{name}"] for name in ("w1", "b1", "w2", "b2")), z)
+    elif unroll or case.blocks > 1:
         for step in range(case.t):
             z = apply_block(params, case.block(step), z)
     else:
@@ -110,8 +153,8 @@ def forward(case, params, x, unroll):
     return params["output.weight"] @ z + params["output.bias"][:, None]
 
 
-def loss(case, params, x, y):
-    f = forward(case, params, x, unroll=case.t <= UNROLL_AT_MOST)
+def loss(case, params, x, y, by_hand=False):
+    f = forward(case, params, x, case.t <= UNROLL_AT_MOST, by_hand)
     if case.multiclass:
         return jnp.mean(jax.nn.logsumexp(f, axis=0) - jnp.take_along_axis(f, y[None], axis=0)[0])
     return jnp.mean((jnp.clip(f[0], -cases.PREDICTION_BOUND, cases.PREDICTION_BOUND) - y) ** 2)
@@ -136,13 +179,13 @@ def start(case):
     return (flat, moments, moments, jnp.float32(0)), (jnp.float32(np.inf), flat)
 
 
-def trainer(case):
-    """(state, batches, data) -> state after `UPDATES_PER_CALL` updates."""
+def trainer(case, by_hand):
+    """(state, batches, data) -> state after the updates."""
 
     def update(fit, rows, x, y):
         flat, m, v, step = fit
         batch_x, batch_y = x[rows].T, y[rows]
-        g = jax.grad(lambda flat: loss(case, named(case, flat), batch_x, batch_y))(flat)
+        g = jax.grad(lambda flat: loss(case, named(case, flat), batch_x, batch_y, by_hand))(flat)
         g = g * jnp.minimum(1.0, cases.GRADIENT_NORM_CAP / jnp.sqrt(jnp.sum(g * g)))
         g = g + case.weight_decay * flat
         cosine = 0.5 * (1 + jnp.cos(jnp.pi * jnp.minimum(step / case.updates, 1.0)))
@@ -167,14 +210,15 @@ def trainer(case):
     return run
 
 
-def train(case, fits):
-    """Speed of one fit (`fits` = 1) or of several at once, all updates counted."""
+def train(case, fits, by_hand):
+    """Updates per second of one fit (`fits` = 1) or of several at once, all updates counted."""
     shape = (-1, cases.VALIDATE_EVERY, case.batch)
-    rows = [cases.batches(case, UPDATES_PER_CALL, seed).reshape(shape) for seed in range(fits)]
+    updates = VALIDATIONS_PER_CALL[fits] * cases.VALIDATE_EVERY
+    rows = [cases.batches(case, updates, seed).reshape(shape) for seed in range(fits)]
     x, y = cases.sample(case, cases.TRAIN_ROWS, seed=1)
     valid_x, valid_y = cases.sample(case, cases.VALID_ROWS, seed=2)
     data = [jnp.array(values) for values in (x, y, np.ascontiguousarray(valid_x.T), valid_y)]
-    run, state = trainer(case), start(case)
+    run, state = trainer(case, by_hand), start(case)
     if fits > 1:
         state = jax.tree.map(lambda value: jnp.stack([value] * fits), state)
         run, rows = jax.vmap(run, in_axes=(0, 0, None, None, None, None)), jnp.array(rows)
@@ -186,8 +230,7 @@ def train(case, fits):
         nonlocal state
         state = jax.block_until_ready(run(state, rows, *data))
 
-    variant = "JAX" if fits == 1 else f"JAX, vmap over {fits} fits"
-    return cases.training_speed(variant, work, fits * UPDATES_PER_CALL)
+    return cases.per_second(work, fits * updates)
 
 
 def predict(case, params, x):
@@ -200,7 +243,7 @@ def predict_row_us(case):
     # Parameters as constants of the program: a fifth faster than as arguments.
     f = compiled(case, lambda x: predict(case, case.params, x[None]), transformer_options=NOTHING)
     row = jnp.array(case.x[0])
-    return 1e6 / cases.per_second(lambda: f(row).block_until_ready(), 1)[0]
+    return 1e6 / cases.per_second(lambda: f(row).block_until_ready(), 1)
 
 
 def predict_rows_per_s(case, chunk):
@@ -208,18 +251,31 @@ def predict_rows_per_s(case, chunk):
     chunks = x.reshape(-1, chunk, case.d)
     f = compiled(case, lambda params, chunks: lax.map(lambda rows: predict(case, params, rows), chunks))
     params = {name: jnp.array(value) for name, value in case.params.items()}
-    return cases.per_second(lambda: f(params, chunks).block_until_ready(), cases.PREDICT_ROWS)[0]
+    return cases.per_second(lambda: f(params, chunks).block_until_ready(), cases.PREDICT_ROWS)
 
 
-def measure(case):
-    gradient = compiled(case, jax.grad(lambda params: loss(case, params, case.x.T, case.y)))(case.params)
-    return {
-        "gradient_error": cases.gradient_error(case, gradient),
-        "variants": [train(case, 1), train(case, cases.FITS)],
-        "predict_row_us": predict_row_us(case),
-        "predict_rows_per_s": max(predict_rows_per_s(case, chunk) for chunk in PREDICT_CHUNKS),
-    }
+def gradient_error(case, by_hand):
+    of = jax.grad(lambda params: loss(case, params, case.x.T, case.y, by_hand))
+    return cases.gradient_error(case, compiled(case, of)(case.params))
+
+
+def measurements(case):
+    can_be_by_hand = case.tokens is None and case.blocks == 1 and 1 < case.t <= UNROLL_AT_MOST
+    ways = [False, True] if can_be_by_hand else [False]
+    not_by_hand = f"written for Loops of residual FFNs with up to {UNROLL_AT_MOST} iterations"
+    training = {}
+    for by_hand in (False, True):
+        name = "JAX, backward by hand" if by_hand else "JAX"
+        for fits, suffix in ((1, ""), (cases.FITS, f", vmap over {cases.FITS} fits")):
+            work = functools.partial(train, case, fits, by_hand)
+            training[name + suffix] = work if by_hand in ways else not_by_hand
+    return cases.Measurements(
+        gradients=[functools.partial(gradient_error, case, by_hand) for by_hand in ways],
+        training=training,
+        row={"JAX, one row": functools.partial(predict_row_us, case)},
+        rows={f"JAX, chunks of {n} rows": functools.partial(predict_rows_per_s, case, n) for n in PREDICT_CHUNKS},
+    )
 
 
 if __name__ == "__main__":
-    cases.run_peer("JAX", jax.__version__, measure)
+    cases.run_peer("JAX", jax.__version__, measurements)

@@ -4,7 +4,7 @@
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::{command, peers, quality, succeed};
+use crate::{command, peers, quality, scale, succeed};
 
 /// `cargo bench` of the engine; the benchmark's own arguments follow.
 pub(crate) const ENGINE: &[&str] = &["bench", "-q", "-p", "loopfit-engine", "--bench", "engine"];
@@ -16,10 +16,12 @@ pub(crate) enum Bench {
         /// Print an array of objects instead of a table
         #[arg(long)]
         json: bool,
-        /// Instruction level instead of all that the machine has: avx512, avx2 or portable
+        /// Instruction level instead of all that the machine has: avx512, avx2, portable or fastest
         #[arg(long, value_name = "NAME")]
         level: Option<String>,
     },
+    /// How our engine's time and memory grow with T, B, n and the number of fits
+    Scale(scale::Growth),
     /// Our engine beside JAX (and PyTorch), one core each, same gradients
     Peers(peers::Peers),
     /// Our fits beside simple peers that store as many numbers, errors on test rows
@@ -37,6 +39,7 @@ impl Bench {
                 }
                 succeed(&mut bench, "the engine's benchmark")
             }
+            Self::Scale(growth) => growth.run(),
             Self::Peers(peers) => peers.run(),
             Self::PeersQuality(quality) => quality.run(),
         }

@@ -1,6 +1,6 @@
 //! Everything a contributor runs: `cargo xtask test`, `cargo xtask test --unsafe`,
-//! `cargo xtask fuzz`, `cargo xtask docs`, `cargo xtask dist`, `cargo xtask bench engine`, `cargo xtask bench peers`,
-//! `cargo xtask bench peers-quality`.
+//! `cargo xtask fuzz`, `cargo xtask docs`, `cargo xtask dist`, `cargo xtask bench engine`, `cargo xtask bench scale`,
+//! `cargo xtask bench peers`, `cargo xtask bench peers-quality`.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -17,6 +17,7 @@ mod peers;
 mod prose;
 mod python;
 mod quality;
+mod scale;
 mod test;
 
 use std::path::Path;

@@ -3,12 +3,15 @@
 //!
 //! The engine's benchmark writes one case file per shape (parameters, a batch,
 //! our gradient); each peer checks its gradient on it, trains and predicts.
-//! Everything runs one after the other, so that nothing shares the core.
+//! Everything runs one after the other, so that nothing shares the core. Each
+//! measurement of a peer has a limit, and all of them together have one: what
+//! was left out is listed with its reason.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -21,6 +24,12 @@ use crate::{command, python, succeed, workspace};
 /// Largest accepted difference between two gradients, relative to the largest
 /// entry: single precision reaches 5e-7 on these shapes, a wrong formula 1e-2.
 const GRADIENT_TOLERANCE: f64 = 1e-5;
+
+/// The whole command ends within this time, installation and builds included.
+const LIMIT: Duration = Duration::from_mins(29);
+
+/// PyTorch compiles longer than JAX: this part of the time left is JAX's where both are measured.
+const JAX_PART: f64 = 0.45;
 
 /// The virtual environment, a folder of `target/`.
 const ENVIRONMENT: &str = "peers-venv";
@@ -44,7 +53,6 @@ pub(crate) struct Peers {
 #[derive(Deserialize)]
 struct Ours {
     shape: String,
-    level: String,
     updates_per_s: f64,
     peak_fraction: f64,
     predict_row_us: f64,
@@ -62,45 +70,54 @@ struct Peer {
 #[derive(Deserialize)]
 struct PeerResult {
     shape: String,
-    gradient_error: f64,
-    variants: Vec<Variant>,
-    predict_row_us: f64,
-    predict_rows_per_s: f64,
+    gradient_error: Option<f64>,
+    training: Vec<Variant>,
+    predict_row_us: Option<f64>,
+    predict_rows_per_s: Option<f64>,
+    unmeasured: Vec<Unmeasured>,
 }
 
+/// A way of training.
 #[derive(Deserialize)]
 struct Variant {
     name: String,
-    updates_per_s: f64,
+    updates_per_s: Option<f64>,
+}
+
+/// A measurement without a result.
+#[derive(Deserialize)]
+struct Unmeasured {
+    what: String,
+    why: String,
 }
 
 impl Peers {
     pub(crate) fn run(&self) -> Result<()> {
+        let end = Instant::now() + LIMIT;
         let mut packages = vec!["jax[cpu]", "numpy"];
         packages.extend(self.torch.then_some("torch"));
         let python = python::with_packages(ENVIRONMENT, &packages)?;
         let cases = write_cases()?;
-        let mut ours: Vec<Ours> = json(
+        let ours: Vec<Ours> = json(
             command(&python)
                 .args(["-c", ON_ONE_CORE, "cargo"])
                 .args(ENGINE)
-                .args(["--", "--json"]),
+                .args(["--", "--json", "--level", "fastest"]),
             "our engine",
         )?;
-        // The fastest level comes first.
-        let fastest = ours.first().map(|ours| ours.level.clone());
-        ours.retain(|ours| Some(&ours.level) == fastest.as_ref());
-        let scripts: &[&str] = if self.torch {
-            &["jax", "torch"]
+        let scripts: &[(&str, f64)] = if self.torch {
+            &[("jax", JAX_PART), ("torch", 1.0)]
         } else {
-            &["jax"]
+            &[("jax", 1.0)]
         };
         let peers = scripts
             .iter()
-            .map(|script| {
+            .map(|(script, part)| {
+                let left = end.saturating_duration_since(Instant::now());
                 let mut peer = command(&python);
                 peer.arg(format!("xtask/peers/{script}_peer.py"))
-                    .arg(&cases);
+                    .arg(&cases)
+                    .arg((part * left.as_secs_f64()).to_string());
                 // No compiled files outside target/.
                 peer.env("PYTHONDONTWRITEBYTECODE", "1");
                 let folder = workspace().join("target").join(ENVIRONMENT);
@@ -115,6 +132,7 @@ impl Peers {
         print!("{}", render(&training(&ours, &peers), self.markdown));
         println!("\nPrediction, microseconds for one row and million rows/s for 100,000 rows\n");
         print!("{}", render(&prediction(&ours, &peers), self.markdown));
+        print!("{}", left_out(&peers));
         Ok(())
     }
 }
@@ -137,7 +155,7 @@ fn write_cases() -> Result<PathBuf> {
 }
 
 /// What `command` prints on stdout, read as JSON.
-fn json<T: DeserializeOwned>(command: &mut Command, what: &str) -> Result<T> {
+pub(crate) fn json<T: DeserializeOwned>(command: &mut Command, what: &str) -> Result<T> {
     eprintln!("measuring {what}");
     let output = command
         .stderr(Stdio::inherit())
@@ -163,7 +181,9 @@ fn check(ours: &[Ours], peers: &[Peer]) -> Result<()> {
             ..
         } in results
         {
-            if *gradient_error > GRADIENT_TOLERANCE {
+            if let Some(gradient_error) = gradient_error
+                && *gradient_error > GRADIENT_TOLERANCE
+            {
                 bail!(
                     "shape {shape}: our gradient and that of {peer} differ by {gradient_error:.1e} \
                      of the largest entry, allowed is {GRADIENT_TOLERANCE:.0e}"
@@ -194,20 +214,58 @@ fn description(peers: &[Peer]) -> String {
     {
         let error = results
             .iter()
-            .map(|result| result.gradient_error)
+            .filter_map(|result| result.gradient_error)
             .fold(0.0, f64::max);
         text += &format!(" {peer} {version}: gradients equal to ours within {error:.1e}.");
     }
     text
 }
 
+/// What has no result, with its reason and shapes, as a list; nothing where all was measured.
+fn left_out(peers: &[Peer]) -> String {
+    let mut reasons: Vec<(&Unmeasured, Vec<&str>)> = Vec::new();
+    for PeerResult {
+        shape, unmeasured, ..
+    } in peers.iter().flat_map(|peer| &peer.results)
+    {
+        for one in unmeasured {
+            let same = |(other, _): &&mut (&Unmeasured, Vec<&str>)| {
+                other.what == one.what && other.why == one.why
+            };
+            match reasons.iter_mut().find(same) {
+                Some((_, shapes)) => shapes.push(shape),
+                None => reasons.push((one, vec![shape])),
+            }
+        }
+    }
+    if reasons.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nNot measured\n\n".to_owned();
+    for (Unmeasured { what, why }, shapes) in reasons {
+        text += &format!("- {what}, on {}: {why}\n", shapes.join(", "));
+    }
+    text
+}
+
 type Row = Vec<String>;
+
+/// A figure, or a dash where there is none.
+fn cell(value: Option<f64>, decimals: usize) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.decimals$}"))
+}
+
+/// Ours over the largest of theirs.
+fn ratio(ours: f64, theirs: impl Iterator<Item = Option<f64>>) -> String {
+    let fastest = theirs.flatten().reduce(f64::max);
+    cell(fastest.map(|fastest| ours / fastest), 1)
+}
 
 fn training(ours: &[Ours], peers: &[Peer]) -> Vec<Row> {
     let variants = |row: usize| {
         peers
             .iter()
-            .flat_map(move |peer| &peer.results[row].variants)
+            .flat_map(move |peer| &peer.results[row].training)
     };
     let mut header = vec!["shape".to_owned()];
     header.extend(variants(0).map(|variant| variant.name.clone()));
@@ -220,13 +278,11 @@ fn training(ours: &[Ours], peers: &[Peer]) -> Vec<Row> {
         .map(Into::into),
     );
     let rows = ours.iter().enumerate().map(|(row, ours)| {
-        let fastest = variants(row)
-            .map(|variant| variant.updates_per_s)
-            .fold(0.0, f64::max);
+        let speeds = || variants(row).map(|variant| variant.updates_per_s);
         let mut cells = vec![ours.shape.clone()];
-        cells.extend(variants(row).map(|variant| format!("{:.0}", variant.updates_per_s)));
+        cells.extend(speeds().map(|speed| cell(speed, 0)));
         cells.push(format!("{:.0}", ours.updates_per_s));
-        cells.push(format!("{:.1}", ours.updates_per_s / fastest));
+        cells.push(ratio(ours.updates_per_s, speeds()));
         cells.push(format!("{:.0}%", 100.0 * ours.peak_fraction));
         cells
     });
@@ -241,15 +297,13 @@ fn prediction(ours: &[Ours], peers: &[Peer]) -> Vec<Row> {
     header.extend(["loopfit, rows", "loopfit / fastest framework, rows"].map(Into::into));
     let rows = ours.iter().enumerate().map(|(row, ours)| {
         let results = || peers.iter().map(move |peer| &peer.results[row]);
-        let fastest = results()
-            .map(|result| result.predict_rows_per_s)
-            .fold(0.0, f64::max);
+        let speeds = || results().map(|result| result.predict_rows_per_s);
         let mut cells = vec![ours.shape.clone()];
-        cells.extend(results().map(|result| format!("{:.1}", result.predict_row_us)));
+        cells.extend(results().map(|result| cell(result.predict_row_us, 1)));
         cells.push(format!("{:.2}", ours.predict_row_us));
-        cells.extend(results().map(|result| format!("{:.2}", result.predict_rows_per_s / 1e6)));
+        cells.extend(speeds().map(|speed| cell(speed.map(|speed| speed / 1e6), 2)));
         cells.push(format!("{:.2}", ours.predict_rows_per_s / 1e6));
-        cells.push(format!("{:.1}", ours.predict_rows_per_s / fastest));
+        cells.push(ratio(ours.predict_rows_per_s, speeds()));
         cells
     });
     std::iter::once(header).chain(rows).collect()
@@ -291,7 +345,6 @@ mod tests {
 
     fn ours(shape: &str) -> Ours {
         Ours {
-            level: "avx2".into(),
             shape: shape.to_owned(),
             updates_per_s: 60_000.0,
             peak_fraction: 0.6,
@@ -304,14 +357,15 @@ mod tests {
         let variants =
             [("one", 8_000.0), ("eight", 12_000.0)].map(|(name, updates_per_s)| Variant {
                 name: name.to_owned(),
-                updates_per_s,
+                updates_per_s: Some(updates_per_s),
             });
         let result = PeerResult {
             shape: shape.to_owned(),
-            gradient_error,
-            variants: variants.into(),
-            predict_row_us: 18.0,
-            predict_rows_per_s: 10e6,
+            gradient_error: Some(gradient_error),
+            training: variants.into(),
+            predict_row_us: Some(18.0),
+            predict_rows_per_s: Some(10e6),
+            unmeasured: Vec::new(),
         };
         Peer {
             peer: "Peer".to_owned(),
@@ -344,6 +398,31 @@ mod tests {
         assert_eq!(rows[1], ["A", "8000", "12000", "60000", "5.0", "60%"]);
         let rows = prediction(&[ours("A")], &[peer("A", 0.0)]);
         assert_eq!(rows[1], ["A", "18.0", "0.25", "10.00", "30.00", "3.0"]);
+    }
+
+    #[test]
+    fn what_was_left_out_is_said_with_its_reason() {
+        let mut without = peer("A", 0.0);
+        assert_eq!(left_out(&[peer("A", 0.0)]), "");
+        without.results.extend(peer("B", 0.0).results);
+        for result in &mut without.results {
+            result.training[1].updates_per_s = None;
+            result.predict_rows_per_s = None;
+            result.unmeasured.push(Unmeasured {
+                what: "eight".to_owned(),
+                why: "not within 90 s".to_owned(),
+            });
+        }
+        let peers = [without];
+        assert_eq!(
+            left_out(&peers),
+            "\nNot measured\n\n- eight, on A, B: not within 90 s\n"
+        );
+        let both = [ours("A"), ours("B")];
+        let rows = training(&both, &peers);
+        assert_eq!(rows[1], ["A", "8000", "-", "60000", "7.5", "60%"]);
+        let rows = prediction(&both, &peers);
+        assert_eq!(rows[2], ["B", "18.0", "0.25", "-", "30.00", "-"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Speed of training and prediction on one core, beside the core's measured peak.
 //!
 //! `cargo xtask bench engine [--level NAME] [--json]` prints our figures at every instruction level
-//! that the machine has, or at one; `--cases DIR` writes the same
+//! that the machine has, or at one (`fastest` is one too); `--cases DIR` writes the same
 //! shapes with coefficients, a batch and our gradient, for the peers to check against;
 //! `--smooth` measures smooth units and other forms, which the peers do not have; `--only A` measures
 //! one shape.
@@ -121,7 +121,10 @@ fn main() {
     let value_of = |name: &str| arguments.iter().skip_while(|a| *a != name).nth(1);
     let (only, level) = (value_of("--only"), value_of("--level"));
     let mut levels = Level::available();
-    levels.retain(|l| level.is_none_or(|name| name == l.name()));
+    levels.retain(|l| {
+        let fastest = *l == Level::fastest();
+        level.is_none_or(|name| name == l.name() || fastest && name == "fastest")
+    });
     if levels.is_empty() {
         eprintln!("this machine does not have the instruction level that --level names");
         std::process::exit(2);
