@@ -212,20 +212,18 @@ fn read_model(bytes: &[u8]) -> bool {
     };
     let network = file.parameters.network();
     let small = network.tying().iterations() * network.count() < 100_000;
-    in_file(bytes, |path| {
-        let Ok(model) = FittedModel::load(path) else {
-            return false;
-        };
-        let table = Table::from_reader("t", &tables()[0][..], &ReadOptions::default());
-        if let Ok(table) = table
-            && small
-        {
-            let _ = model.predict(&table);
-            let _ = model.outside_range(&table);
-        }
-        let _ = model.to_paper().to_canonical();
-        true
-    })
+    let Ok(model) = FittedModel::from_bytes("m", bytes) else {
+        return false;
+    };
+    let table = Table::from_reader("t", &tables()[0][..], &ReadOptions::default());
+    if let Ok(table) = table
+        && small
+    {
+        let _ = model.predict(&table);
+        let _ = model.outside_range(&table);
+    }
+    let _ = model.to_paper().to_canonical();
+    true
 }
 
 fn expressions() -> Vec<Vec<u8>> {

@@ -16,7 +16,7 @@ pub(crate) enum Bench {
         /// Print an array of objects instead of a table
         #[arg(long)]
         json: bool,
-        /// Instruction level instead of all that the machine has: avx512, avx2, portable or fastest
+        /// Instruction level instead of all that the machine has: avx512, avx2, neon, portable or fastest
         #[arg(long, value_name = "NAME")]
         level: Option<String>,
     },

@@ -8,7 +8,6 @@ use crate::program::Program;
 use crate::run::Control;
 use crate::scoring::ScoringState;
 use crate::spec::{FitSpec, Optimiser, Stage, Start};
-use cpu_time::ThreadTime;
 use loopfit_model::{Parameters, init};
 use loopfit_numerics::lanes::{Lane, Level};
 use serde::{Deserialize, Serialize};
@@ -32,8 +31,8 @@ pub struct FitOutcome {
     pub stop: Stop,
     /// (updates made, validation loss) at every evaluation.
     pub curve: Vec<(usize, f64)>,
-    /// Processor time of the thread that ran the fit: the one field that no specification
-    /// determines.
+    /// Processor time of the thread that ran the fit, zero in WebAssembly: the one field that no
+    /// specification determines.
     pub seconds: f64,
 }
 
@@ -57,10 +56,21 @@ enum Steps {
 
 /// Runs one checked fit.
 pub(crate) fn fit(spec: &FitSpec, level: Level, control: &Control) -> FitOutcome {
-    let begin = ThreadTime::now();
+    let begin = thread_seconds();
     let mut outcome = Fit::new(spec, level).run(control);
-    outcome.seconds = begin.elapsed().as_secs_f64();
+    outcome.seconds = thread_seconds() - begin;
     outcome
+}
+
+/// Processor time of this thread so far.
+#[cfg(any(unix, windows))]
+fn thread_seconds() -> f64 {
+    cpu_time::ThreadTime::now().as_duration().as_secs_f64()
+}
+
+#[cfg(not(any(unix, windows)))]
+fn thread_seconds() -> f64 {
+    0.0
 }
 
 struct Fit<'a> {

@@ -211,11 +211,25 @@ impl FittedModel {
 
     /// Reads a model and checks that its parts belong together.
     pub fn load(path: &Path) -> Result<Self, ModelError> {
+        Self::new(path, ModelFile::load(path)?)
+    }
+
+    /// As [`FittedModel::load`], from a file's contents; `source` names it in messages.
+    pub fn from_bytes(source: &str, bytes: &[u8]) -> Result<Self, ModelError> {
+        let path = Path::new(source);
+        let file = ModelFile::from_bytes(bytes).map_err(|reason| FileError::Format {
+            path: path.into(),
+            reason,
+        })?;
+        Self::new(path, file)
+    }
+
+    fn new(path: &Path, file: ModelFile) -> Result<Self, ModelError> {
         let ModelFile {
             parameters,
             bounds,
             mut extra,
-        } = ModelFile::load(path)?;
+        } = file;
         let file = path.display().to_string();
         let model = Self {
             likelihood: section(&file, &mut extra, "likelihood")?,

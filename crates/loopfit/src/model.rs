@@ -18,6 +18,11 @@ impl Model {
         Ok(Self(FittedModel::load(path.as_ref())?))
     }
 
+    /// Reads a model from the contents of its file, where there are no files; `source` names it in messages.
+    pub fn from_bytes(source: &str, bytes: &[u8]) -> Result<Self, Error> {
+        Ok(Self(FittedModel::from_bytes(source, bytes)?))
+    }
+
     /// Writes the model into one safetensors file: all of it, or nothing.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         Ok(self.0.save(path.as_ref())?)

@@ -52,6 +52,14 @@ fn a_table_becomes_a_model_that_survives_its_file() {
         loaded.predict(&table).unwrap(),
         model.predict(&table).unwrap()
     );
+    let bytes = std::fs::read(&path).unwrap();
+    let same = Model::from_bytes("m", &bytes).unwrap();
+    assert_eq!(
+        same.predict(&table).unwrap(),
+        model.predict(&table).unwrap()
+    );
+    let error = Model::from_bytes("what was sent", &bytes[..50]).unwrap_err();
+    assert!(error.to_string().starts_with("what was sent: "), "{error}");
     let every = loaded.predict_iterations(&table).unwrap();
     assert_eq!(every.len(), model.network().tying().iterations());
     assert_eq!(every.last(), Some(&model.predict(&table).unwrap()));

@@ -1,17 +1,23 @@
 //! Sixteen 32-bit lanes, the vector width of every algorithm here, on every machine.
 //!
 //! Code is written once, generic over [`Simd`], as a [`Kernel`]; [`Level::run`] picks
-//! AVX-512, AVX2 + FMA or plain Rust. All three give the same bits: the operations
+//! AVX-512, AVX2 + FMA, NEON or plain Rust. All give the same bits: the operations
 //! are IEEE, multiply-adds are fused everywhere, sums across lanes have one tree, and
 //! `max`, `min` and comparisons treat NaN and signed zero alike.
 //!
 //! Code that never looks across lanes is a [`Lanewise`] kernel. Where a register is shorter than a
 //! line it runs once for each register of the line, so that its tiles may count on all registers.
 
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod portable;
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+mod several;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[cfg(target_arch = "aarch64")]
+pub use neon::Neon;
 pub use portable::Portable;
 #[cfg(target_arch = "x86_64")]
 pub use x86::{Avx2, Avx512};
@@ -312,25 +318,24 @@ enum Set {
     Avx512,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     Portable,
 }
 
 impl Level {
     /// All levels that this machine can run, fastest first; the last is plain Rust.
     pub fn available() -> Vec<Self> {
-        #[allow(unused_mut)]
-        let mut levels = Vec::new();
-        #[cfg(target_arch = "x86_64")]
-        {
-            if Avx512::detect().is_some() {
-                levels.push(Self(Set::Avx512));
-            }
-            if Avx2::detect().is_some() {
-                levels.push(Self(Set::Avx2));
-            }
-        }
-        levels.push(Self(Set::Portable));
-        levels
+        let sets = [
+            #[cfg(target_arch = "x86_64")]
+            Avx512::detect().map(|_| Set::Avx512),
+            #[cfg(target_arch = "x86_64")]
+            Avx2::detect().map(|_| Set::Avx2),
+            #[cfg(target_arch = "aarch64")]
+            Some(Set::Neon),
+            Some(Set::Portable),
+        ];
+        sets.into_iter().flatten().map(Self).collect()
     }
 
     /// The fastest level of this machine.
@@ -338,13 +343,15 @@ impl Level {
         Self::available()[0]
     }
 
-    /// `avx512`, `avx2` or `portable`.
+    /// `avx512`, `avx2`, `neon` or `portable`.
     pub fn name(self) -> &'static str {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 => "avx512",
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => "avx2",
+            #[cfg(target_arch = "aarch64")]
+            Set::Neon => "neon",
             Set::Portable => "portable",
         }
     }
@@ -367,21 +374,20 @@ impl Level {
         }
     }
 
-    /// This level for kernels that come in many sizes, so that a tile fills the registers. Nothing for plain Rust on x86-64: those
-    /// kernels would be megabytes that old processors alone run.
+    /// This level for kernels that come in many sizes, so that a tile fills the registers. Nothing for plain Rust: those kernels
+    /// would be megabytes that hardly any machine runs.
     #[inline]
     pub fn registers(self) -> Option<Registers> {
-        match self.0 {
-            #[cfg(target_arch = "x86_64")]
-            Set::Portable => None,
-            set => Some(Registers(set)),
-        }
+        (self.0 != Set::Portable).then_some(Registers(self.0))
     }
 }
 
 /// A [`Level`] at which sums of a tile stay in registers.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers(Set);
+
+/// What [`Level::registers`] does not give.
+const NO_REGISTERS: &str = "plain Rust has no registers";
 
 impl Registers {
     /// How many registers hold the lanes that a [`Lanewise`] kernel runs on at a time.
@@ -392,7 +398,9 @@ impl Registers {
             Set::Avx512 => Avx512::REGISTERS,
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => x86::Avx2Half::REGISTERS,
-            Set::Portable => Portable::REGISTERS,
+            #[cfg(target_arch = "aarch64")]
+            Set::Neon => neon::Quarter::REGISTERS,
+            Set::Portable => unreachable!("{NO_REGISTERS}"),
         }
     }
 
@@ -404,10 +412,9 @@ impl Registers {
             Set::Avx512 => x86::run_avx512(Avx512::of_level(), kernel),
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => x86::run_avx2(Avx2::of_level(), kernel),
-            #[cfg(target_arch = "x86_64")]
-            Set::Portable => unreachable!("`Level::registers` does not give it"),
-            #[cfg(not(target_arch = "x86_64"))]
-            Set::Portable => kernel.run(Portable),
+            #[cfg(target_arch = "aarch64")]
+            Set::Neon => kernel.run(Neon),
+            Set::Portable => unreachable!("{NO_REGISTERS}"),
         }
     }
 
@@ -419,10 +426,9 @@ impl Registers {
             Set::Avx512 => x86::lanewise_avx512(Avx512::of_level(), &mut kernel),
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => x86::lanewise_avx2(Avx2::of_level(), &mut kernel),
-            #[cfg(target_arch = "x86_64")]
-            Set::Portable => unreachable!("`Level::registers` does not give it"),
-            #[cfg(not(target_arch = "x86_64"))]
-            Set::Portable => run_pieces(&mut kernel, [Portable]),
+            #[cfg(target_arch = "aarch64")]
+            Set::Neon => run_pieces(&mut kernel, Neon.quarters()),
+            Set::Portable => unreachable!("{NO_REGISTERS}"),
         }
     }
 }

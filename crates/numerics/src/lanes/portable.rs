@@ -13,10 +13,13 @@ fn map2(a: V, b: V, f: impl Fn(f32, f32) -> f32) -> V {
     Lane(std::array::from_fn(|i| f(a.0[i], b.0[i])))
 }
 
-/// `a * b + c`. Without a fused instruction that is a call for each lane, which is too much code to be inlined into kernels
-/// that x86-64 runs on old processors alone.
-#[cfg_attr(target_arch = "x86_64", inline(never))]
-#[cfg_attr(not(target_arch = "x86_64"), inline(always))]
+/// `a * b + c`. Without a fused instruction, as on old processors of x86-64 and in WebAssembly, that is a call for each lane,
+/// which is too much code to be inlined into kernels.
+#[cfg_attr(any(target_arch = "x86_64", target_family = "wasm"), inline(never))]
+#[cfg_attr(
+    not(any(target_arch = "x86_64", target_family = "wasm")),
+    inline(always)
+)]
 fn fma(a: &V, b: &V, c: &V) -> V {
     Lane(std::array::from_fn(|i| a.0[i].mul_add(b.0[i], c.0[i])))
 }
@@ -24,7 +27,7 @@ fn fma(a: &V, b: &V, c: &V) -> V {
 impl Simd for Portable {
     type V = V;
     const REGISTERS: usize = 32;
-    const TILES: bool = !cfg!(target_arch = "x86_64");
+    const TILES: bool = false;
 
     #[inline(always)]
     fn apart<K: Lanewise>(self, mut kernel: K) {

@@ -3,6 +3,7 @@
 //! registers; memory is touched by `load` and `store` alone, a whole [`Lane`] or one of its halves
 //! at a time; a `Lane` is 64 bytes long and aligned to 64.
 
+use super::several::register_by_register;
 use super::{Across, Kernel, LANES, Lane, Lanewise, Simd, run_pieces};
 use std::arch::x86_64::*;
 
@@ -389,86 +390,7 @@ impl Simd for Avx2 {
     fn apart<K: Lanewise>(self, mut kernel: K) {
         lanewise_avx2(self, &mut kernel);
     }
-    #[inline(always)]
-    fn store(self, to: &mut Lane, v: Self::V) {
-        let [low, high] = self.halves();
-        low.store(to, v[0]);
-        high.store(to, v[1]);
-    }
-    #[inline(always)]
-    fn splat(self, x: f32) -> Self::V {
-        let [low, high] = self.halves();
-        [low.splat(x), high.splat(x)]
-    }
-    #[inline(always)]
-    fn load(self, from: &Lane) -> Self::V {
-        let [low, high] = self.halves();
-        [low.load(from), high.load(from)]
-    }
-    #[inline(always)]
-    fn add(self, a: Self::V, b: Self::V) -> Self::V {
-        let [low, high] = self.halves();
-        [low.add(a[0], b[0]), high.add(a[1], b[1])]
-    }
-    #[inline(always)]
-    fn sub(self, a: Self::V, b: Self::V) -> Self::V {
-        let [low, high] = self.halves();
-        [low.sub(a[0], b[0]), high.sub(a[1], b[1])]
-    }
-    #[inline(always)]
-    fn mul(self, a: Self::V, b: Self::V) -> Self::V {
-        let [low, high] = self.halves();
-        [low.mul(a[0], b[0]), high.mul(a[1], b[1])]
-    }
-    #[inline(always)]
-    fn div(self, a: Self::V, b: Self::V) -> Self::V {
-        let [low, high] = self.halves();
-        [low.div(a[0], b[0]), high.div(a[1], b[1])]
-    }
-    #[inline(always)]
-    fn max(self, a: Self::V, b: Self::V) -> Self::V {
-        let [low, high] = self.halves();
-        [low.max(a[0], b[0]), high.max(a[1], b[1])]
-    }
-    #[inline(always)]
-    fn min(self, a: Self::V, b: Self::V) -> Self::V {
-        let [low, high] = self.halves();
-        [low.min(a[0], b[0]), high.min(a[1], b[1])]
-    }
-    #[inline(always)]
-    fn fma(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-        let [low, high] = self.halves();
-        [low.fma(a[0], b[0], c[0]), high.fma(a[1], b[1], c[1])]
-    }
-    #[inline(always)]
-    fn sqrt(self, a: Self::V) -> Self::V {
-        let [low, high] = self.halves();
-        [low.sqrt(a[0]), high.sqrt(a[1])]
-    }
-    #[inline(always)]
-    fn select_greater(self, a: Self::V, b: Self::V, yes: Self::V, no: Self::V) -> Self::V {
-        let [low, high] = self.halves();
-        [
-            low.select_greater(a[0], b[0], yes[0], no[0]),
-            high.select_greater(a[1], b[1], yes[1], no[1]),
-        ]
-    }
-    #[inline(always)]
-    fn scale_by_power_of_two(self, v: Self::V, t: Self::V) -> Self::V {
-        let [low, high] = self.halves();
-        [
-            low.scale_by_power_of_two(v[0], t[0]),
-            high.scale_by_power_of_two(v[1], t[1]),
-        ]
-    }
-    #[inline(always)]
-    fn negate_if_odd(self, v: Self::V, t: Self::V) -> Self::V {
-        let [low, high] = self.halves();
-        [
-            low.negate_if_odd(v[0], t[0]),
-            high.negate_if_odd(v[1], t[1]),
-        ]
-    }
+    register_by_register!(halves: 0 1);
 }
 
 impl Across for Avx2 {
