@@ -389,6 +389,11 @@ pub struct Registers(Set);
 /// What [`Level::registers`] does not give.
 const NO_REGISTERS: &str = "plain Rust has no registers";
 
+// Where there is plain Rust alone, nothing is run.
+#[cfg_attr(
+    not(any(target_arch = "aarch64", target_arch = "x86_64")),
+    allow(unused)
+)]
 impl Registers {
     /// How many registers hold the lanes that a [`Lanewise`] kernel runs on at a time.
     #[inline]
