@@ -111,7 +111,8 @@ pub(crate) struct ReadArguments {
     /// Most columns that are read; 65536 by default.
     #[arg(long, value_name = "N", value_parser = count)]
     max_columns: Option<usize>,
-    /// Most bytes that are read of a pipe, or of a packed file once it is unpacked; 1G by default.
+    /// Most bytes that are read of a pipe, or of a packed file once it is unpacked; 1G by default, but
+    /// no bound where `predict` streams.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     max_bytes: Option<u64>,
     #[command(flatten)]

@@ -159,6 +159,12 @@ impl Roles {
         })
     }
 
+    /// The columns that have another role or none.
+    fn not_inputs<'t>(&self, table: &'t Table) -> Vec<&'t str> {
+        let names = table.names().iter().filter(|n| !self.inputs.contains(n));
+        names.map(String::as_str).collect()
+    }
+
     /// The same with a column that says how much a row counts, which is not an input: positive numbers in all rows.
     pub fn weighted_by(self, table: &Table, name: &str) -> Result<Self, RolesError> {
         let twice = [&self.target, &self.group].map(Option::as_deref);
@@ -169,7 +175,7 @@ impl Roles {
         }
         let column = table
             .column(name)
-            .ok_or_else(|| RolesError::no_column(table, name, &[]))?;
+            .ok_or_else(|| RolesError::no_column(table, name, &self.not_inputs(table)))?;
         let wrong = |row: usize| RolesError::Weight {
             name: name.to_string(),
             row: row + 1,

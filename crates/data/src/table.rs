@@ -92,8 +92,8 @@ impl Table {
     }
 
     /// As [`Table::read_with`], some rows after another: calls `each` with tables of at most `cells` cells (and of one row, if that
-    /// has more), so that what is in memory does not grow with the file. A column of one of them is numeric if its own cells are
-    /// numbers. Parquet files are read whole.
+    /// has more), so that what is in memory does not grow with the file. A column of one of them is numeric if its own cells and
+    /// those before are numbers. Parquet files are read whole.
     ///
     /// # Example
     /// ```

@@ -171,7 +171,9 @@ impl Curve {
             return [nothing].into_iter().chain(more).collect();
         };
         let (count, most) = (enough.network.count(), best.network.count());
-        let so_far = match self.still_falls() {
+        // One cap alone says nothing of larger ones.
+        let more = self.still_falls() || self.points.len() == 1;
+        let so_far = match more {
             true => format!("Up to a cap of {}, ", last.cap),
             false => String::new(),
         };

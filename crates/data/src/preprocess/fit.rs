@@ -164,7 +164,7 @@ impl Training<'_> {
             return Err(format!("it is {low} in every training row"));
         }
         let (median, sd) = (median(&present), sample_sd(&present));
-        let range = seen(self.encoding, low, high);
+        let range = SeenRange::new(low, high);
         let (mean, sd) = match (self.task, self.scaling) {
             (Task::Density, Scaling::Raw) => {
                 return Ok(Input::Unit {
@@ -254,13 +254,6 @@ impl Training<'_> {
 }
 
 /// The range that an encoding keeps.
-fn seen(encoding: Encoding, low: f64, high: f64) -> Option<SeenRange> {
-    match encoding {
-        Encoding::Indicators => None,
-        Encoding::Compact => SeenRange::new(low, high),
-    }
-}
-
 fn response(
     name: &str,
     column: &Column,
@@ -286,7 +279,11 @@ fn response(
         name: name.to_string(),
         mean: mean(&values),
         sd,
-        range: seen(encoding, low, high),
+        // Responses of the other encoding are held to their bound alone.
+        range: match encoding {
+            Encoding::Indicators => None,
+            Encoding::Compact => SeenRange::new(low, high),
+        },
     })
 }
 

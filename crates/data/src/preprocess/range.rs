@@ -76,8 +76,7 @@ impl Preprocessing {
     /// The rows that a model can only extrapolate to: a number lies outside the range of the
     /// training rows, or a text is none of their categories. Missing cells are not outside.
     ///
-    /// A model file of [`Encoding::Indicators`](super::Encoding::Indicators) has no ranges,
-    /// which is an error if an input is a number.
+    /// An older model file may have no ranges, which is an error if an input is a number.
     pub fn outside_range(
         &self,
         table: &Table,

@@ -67,6 +67,18 @@ impl ColumnBuilder {
         }
     }
 
+    /// The same column in the next part of a text: of texts if there was one.
+    pub(super) fn next_part(&self) -> Self {
+        let cells = match &self.cells {
+            Cells::Numbers(_) => Cells::Numbers(Vec::new()),
+            Cells::Texts { first_text, .. } => Cells::texts(&[], first_text.clone()),
+        };
+        Self {
+            cells,
+            infinite: None,
+        }
+    }
+
     pub(super) fn push(&mut self, cell: Cell<'_>, line: u64) {
         if let (Cells::Numbers(numbers), Cell::Text(text)) = (&self.cells, cell) {
             self.cells = Cells::texts(numbers, format!("`{text}`, line {line}"));

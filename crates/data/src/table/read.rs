@@ -293,8 +293,8 @@ impl Rows<'_, '_> {
 
     /// Gives the rows so far away as a table.
     fn give(&mut self) -> Result<(), Halt> {
-        let empty = self.columns.iter().map(|_| ColumnBuilder::new()).collect();
-        let columns = std::mem::replace(&mut self.columns, empty);
+        let next = self.columns.iter().map(ColumnBuilder::next_part).collect();
+        let columns = std::mem::replace(&mut self.columns, next);
         let verbatim = self.verbatim.iter_mut();
         let verbatim = verbatim.map(|(i, cells)| (self.names[*i].clone(), std::mem::take(cells)));
         let mut table = Table {

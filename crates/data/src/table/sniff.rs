@@ -138,7 +138,10 @@ impl Decimal {
         }
         let (whole, fraction) = cell.split_once(',').unwrap_or((cell, ""));
         let groups: Vec<&str> = whole.split('.').collect();
-        let grouped = groups.iter().skip(1).all(|digits| digits.len() == 3);
+        // `0.512` is a number with a decimal point and not 512.
+        let grouped = groups.len() == 1
+            || !groups[0].trim_start_matches(['+', '-']).starts_with('0')
+                && groups.iter().skip(1).all(|digits| digits.len() == 3);
         if !grouped || fraction.contains(['.', ',']) {
             return None;
         }
@@ -178,6 +181,8 @@ pub enum Suspicion {
     Number,
     /// A number with a decimal comma.
     DecimalComma,
+    /// A number with a comma before three digits: thousands, or decimals.
+    GroupOrDecimals,
     /// A row of one number, which its decimal comma has cut in two.
     CutNumber,
     /// A row of numbers, each of which its decimal comma has cut in two.
@@ -196,6 +201,7 @@ impl Suspicion {
             Some((text, _)) if is_comment(text.as_bytes()) => Self::Comment,
             Some((text, _)) if !is_like_a_number(text) => Self::Nothing,
             Some((text, _)) if text.contains(',') && !is_grouped(text) => Self::DecimalComma,
+            Some((text, _)) if text.matches(',').count() == 1 => Self::GroupOrDecimals,
             Some(_) => Self::Number,
             None => Self::Nothing,
         }
@@ -228,6 +234,9 @@ impl fmt::Display for Suspicion {
             Self::Number => "; if it should be a number, write it as 1234.5",
             Self::DecimalComma => {
                 "; if it should be a number, write it as 1234.5 or read the file with decimal commas"
+            }
+            Self::GroupOrDecimals => {
+                "; if it should be a number, write it as 1234.5, or read the file with decimal commas if its comma is one"
             }
             Self::CutNumber => {
                 "; if its number has a decimal comma, as in `0,5`, read the file with semicolons between cells and decimal commas"

@@ -172,12 +172,16 @@ fn rows_outside_the_range_name_their_columns() {
     let numbers = error("a,sex,b\n1,1,1\n");
     assert!(matches!(numbers, PreprocessError::NumberColumn { .. }));
 
-    // The other encoding keeps no ranges.
+    // The other encoding keeps those of the inputs.
     let p = fit(&t, Task::Regression, &[0, 1, 2]).unwrap();
     assert_eq!(p.target_range(), None);
+    assert_eq!(p.inputs()[0].range(), Some(range));
+    // An older file may have none.
+    let unchanged = Preprocessing::unchanged(1);
+    let error = unchanged.outside_range(&table("x1\n2\n"), &[0]);
     assert_eq!(
-        p.outside_range(&new, &[0]).unwrap_err().to_string(),
-        "the model does not know the range of column `a` in its training rows; fit it again to know"
+        error.unwrap_err().to_string(),
+        "the model does not know the range of column `x1` in its training rows; fit it again to know"
     );
 
     // A density keeps the range within its margins.

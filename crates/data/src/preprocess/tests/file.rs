@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What this and earlier versions write of [`Encoding::Indicators`].
-const INDICATORS: &str = r#"{"task":"regression","inputs":[{"numeric":{"name":"a","mean":3.0,"sd":2.0,"median":3.0}},{"categorical":{"name":"s","categories":["u","v"]}}],"target":{"response":{"name":"y","mean":20.0,"sd":10.0}},"notes":["column `k` is left out: it is 7 in every training row"]}"#;
+/// What this version writes of [`Encoding::Indicators`]; earlier ones wrote it without [`RANGE`].
+const INDICATORS: &str = r#"{"task":"regression","inputs":[{"numeric":{"name":"a","mean":3.0,"sd":2.0,"median":3.0,"range":[1.0,5.0]}},{"categorical":{"name":"s","categories":["u","v"]}}],"target":{"response":{"name":"y","mean":20.0,"sd":10.0}},"notes":["column `k` is left out: it is 7 in every training row"]}"#;
+
+const RANGE: &str = r#","range":[1.0,5.0]"#;
 
 const DENSITY: &str = r#"{"task":"density","inputs":[{"unit":{"name":"a","low":0.8,"width":4.4,"median":3.0}}],"target":null,"notes":[]}"#;
 
@@ -36,6 +38,10 @@ fn indicators_are_written_as_ever() {
         serde_json::from_str::<Preprocessing>(INDICATORS).unwrap(),
         p
     );
+    let older = INDICATORS.replace(RANGE, "");
+    let p: Preprocessing = serde_json::from_str(&older).unwrap();
+    assert_eq!(p.inputs()[0].range(), None);
+    assert_eq!(serde_json::to_string(&p).unwrap(), older);
     let density: Preprocessing = serde_json::from_str(DENSITY).unwrap();
     assert_eq!(density.inputs()[0].range(), None);
     assert_eq!(serde_json::to_string(&density).unwrap(), DENSITY);
