@@ -12,6 +12,9 @@ pub(crate) const PREFERRED: f64 = 2.0;
 /// rows, of which a fold fits 0.8, these differ by about `2 p / (0.8 n)`, and fits to `n` and `0.8 n` rows by `0.25 p / n`: a tenth, and a
 /// little more for chance.
 const CLOSER: f64 = 0.25;
+/// Standard errors by which the held-out loss of classes must fall with a weaker penalty for that to be preferred. Rows that are sure and wrong are
+/// rare and cost much, so that few held-out rows make a weak penalty look good.
+const WEAKER: f64 = 1.0;
 /// Standard errors by which the held-out loss under a larger cap must be below that under a smaller one to be preferred.
 const RISEN: f64 = 0.5;
 
@@ -56,6 +59,14 @@ impl Choice {
         network.unwrap_or_else(|_| self.network.clone())
     }
 
+    /// Whether another one differs in the factor alone.
+    fn is_like(&self, other: &Self) -> bool {
+        let how = |c: &Self| (c.stepwise, c.pruned_to);
+        self.network == other.network
+            && self.grown_from == other.grown_from
+            && how(self) == how(other)
+    }
+
     /// Whether another affine function is fitted in the same way.
     pub(crate) fn is_fitted_like(&self, other: &Self) -> bool {
         let how = |c: &Self| (c.pruned_to, c.factor);
@@ -88,14 +99,19 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// The one with the smallest mean loss; none if none was judged.
-    pub(crate) fn of(mut choices: Vec<Choice>, stream: Stream) -> Option<Self> {
+    /// The one with the smallest mean loss, of classes with the strongest penalty that is hardly worse; none if none was judged.
+    pub(crate) fn of(mut choices: Vec<Choice>, classes: bool, stream: Stream) -> Option<Self> {
         choices.retain(|choice| choice.cross_validation().is_finite());
         sort(&mut choices);
         let finalists: Vec<Vec<f64>> = choices.iter().map(|c| c.losses.clone()).collect();
         let grows = choices.iter().find(|c| c.pruned_to.is_none()).cloned();
-        let best = choices.into_iter().next()?;
-        Some(Self::new(best, grows, finalists, stream))
+        let smallest = choices.first()?;
+        let hardly_worse = |c: &&Choice| {
+            classes && c.is_like(smallest) && paired(&smallest.losses, &c.losses) < WEAKER
+        };
+        let others = choices.iter().filter(hardly_worse);
+        let best = others.fold(smallest, |a, b| if b.factor > a.factor { b } else { a });
+        Some(Self::new(best.clone(), grows, finalists, stream))
     }
 
     fn new(best: Choice, grows: Option<Choice>, finalists: Vec<Vec<f64>>, stream: Stream) -> Self {
@@ -187,4 +203,58 @@ pub fn paired(a: &[f64], b: &[f64]) -> f64 {
 /// The smallest mean loss first.
 pub(crate) fn sort(choices: &mut [Choice]) {
     choices.sort_by(|a, b| a.cross_validation().total_cmp(&b.cross_validation()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopfit_model::Tying;
+
+    fn choice(factor: f64, losses: &[f64]) -> Choice {
+        Choice {
+            network: Network::ffn(2, 3, 2, 2, Tying::Single).unwrap(),
+            inputs: vec![0, 1],
+            grown_from: Vec::new(),
+            stepwise: None,
+            pruned_to: None,
+            factor,
+            starts: 1,
+            steps: 1,
+            losses: losses.to_vec(),
+            fitted_loss: 0.0,
+            outputs: Vec::new(),
+            held: Vec::new(),
+            fits: Vec::new(),
+            fold_inputs: Vec::new(),
+        }
+    }
+
+    /// Losses fall by 0.01 (less than one standard error of the difference), and by 0.1 (far more), with a weaker penalty.
+    #[test]
+    fn classes_get_the_strongest_penalty_that_is_hardly_worse() {
+        let weak = choice(0.1, &[0.30, 0.10, 0.20, 0.40]);
+        let medium = choice(1.0, &[0.35, 0.08, 0.25, 0.36]);
+        let strong = choice(10.0, &[0.45, 0.18, 0.35, 0.46]);
+        let all = vec![strong, weak, medium];
+        let factor = |classes| {
+            let chosen = Chosen::of(all.clone(), classes, Stream::new(1));
+            chosen.map(|chosen| chosen.best.factor)
+        };
+        assert_eq!(factor(true), Some(1.0));
+        assert_eq!(factor(false), Some(0.1));
+    }
+
+    #[test]
+    fn a_penalty_belongs_to_its_network() {
+        let other = Choice {
+            pruned_to: Some(5),
+            ..choice(10.0, &[0.31, 0.09, 0.21, 0.39])
+        };
+        let chosen = Chosen::of(
+            vec![choice(1.0, &[0.3, 0.1, 0.2, 0.38]), other],
+            true,
+            Stream::new(1),
+        );
+        assert_eq!(chosen.map(|c| c.best.factor), Some(1.0));
+    }
 }

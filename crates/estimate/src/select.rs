@@ -78,6 +78,8 @@ pub struct Problem<'a> {
     bound: f64,
     /// The least probability of a class.
     floor: Floor,
+    /// Whether targets are classes.
+    classes: bool,
     /// The folds that choices are selected by.
     deal: Deal,
     /// Other folds, by which those that were selected are judged once more.
@@ -163,6 +165,7 @@ impl<'a> Problem<'a> {
             outputs,
             bound: f64::from(bound),
             floor: Floor::after(likelihood, samples.n()),
+            classes: matches!(kind, Kind::Bernoulli | Kind::Multiclass),
             ranking: consensus(rankings, samples.d()),
             deal,
             fresh,
@@ -290,8 +293,8 @@ impl<'a> Problem<'a> {
             c.pruned_to.is_none() && c.network.d() == self.d && c.network.q() == self.d
         };
         let full: Vec<Choice> = finalists.iter().filter(full).cloned().collect();
-        let chosen = Chosen::of(finalists, stream)?;
-        Some(match Chosen::of(full, stream) {
+        let chosen = Chosen::of(finalists, self.classes, stream)?;
+        Some(match Chosen::of(full, self.classes, stream) {
             Some(full) if paired(&chosen.best.losses, &full.best.losses) < PREFERRED => {
                 chosen.preferring(full.best)
             }

@@ -15,7 +15,7 @@ use loopfit_likelihood::{Floor, Likelihood};
 use loopfit_model::{Activation, Bounds, Method, Network, Reduced};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
-use part::{Part, thinned};
+use part::{MANY, Part, thinned};
 use std::sync::Arc;
 
 pub use found::{Absence, Beside, Entry, Estimate};
@@ -24,7 +24,7 @@ pub use loopfit_estimate::LOOP_ITERATIONS;
 /// Work of each method at the efforts that have a name, in units of a tenth of a nanosecond of one core.
 pub const QUICK: f64 = 7e9;
 /// The default.
-pub const STANDARD: f64 = 2e11;
+pub const STANDARD: f64 = 1.6e11;
 /// For the last percent.
 pub const STRONG: f64 = 6e11;
 /// Share of the groups that are test rows, unless another is asked for.
@@ -36,8 +36,6 @@ const LARGEST_SCORE: f32 = 512.0;
 const LARGEST_LOG_MEAN: f32 = 20.0;
 /// Rows above which one split replaces the folds: usually, and where there is little work to do.
 const FOLDS_UP_TO: [usize; 2] = [6000, 800];
-/// Rows up to which the choice is made again on all of them, once its test score is known.
-const SELECTED_AGAIN_UP_TO: usize = 3000;
 /// The smallest cap beside the one that is asked for.
 const LEAST_RUNG: usize = 16;
 /// Rows that a selection looks at; the last fit sees all.
@@ -150,7 +148,7 @@ impl Prepared {
                 Task::Multiclass { classes } => classes - 1,
                 _ => 1,
             };
-            let again = !quick && every.len() * scores <= SELECTED_AGAIN_UP_TO;
+            let again = !quick && every.len() * scores <= MANY;
             let folded = again.then_some(folds_up_to);
             Some(Part::new(source, &every, folded, stream.child("again"))?)
         } else {

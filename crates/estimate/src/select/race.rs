@@ -180,9 +180,10 @@ impl Race<'_> {
             choices
         };
         let last: Vec<Choice> = entrants.par_iter().flat_map(judged).collect();
+        let classes = self.problem.classes;
         let begun_at_random = last.iter().filter(|choice| choice.stepwise.is_none());
-        let random = Chosen::of(begun_at_random.cloned().collect(), stream);
-        let chosen = Chosen::of(last, stream)?;
+        let random = Chosen::of(begun_at_random.cloned().collect(), classes, stream);
+        let chosen = Chosen::of(last, classes, stream)?;
         Some(match random {
             Some(random)
                 if paired(&chosen.best.losses, &random.best.losses) < STEPWISE_PREFERRED =>
