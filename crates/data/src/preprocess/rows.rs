@@ -164,6 +164,11 @@ impl Preprocessing {
         self.weight.as_ref().map(|weight| weight.name.as_str())
     }
 
+    /// The mean of that column in the training rows.
+    pub fn mean_weight(&self) -> Option<f64> {
+        self.weight.as_ref().map(|weight| weight.mean)
+    }
+
     /// Features, targets and weights of some rows together.
     pub fn samples(&self, table: &Table, rows: &[usize]) -> Result<Samples, PreprocessError> {
         let x = self.features(table, rows)?.x;
