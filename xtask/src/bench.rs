@@ -4,7 +4,7 @@
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::{command, peers, quality, scale, succeed};
+use crate::{command, export, integers, peers, quality, scale, succeed};
 
 /// `cargo bench` of the engine; the benchmark's own arguments follow.
 pub(crate) const ENGINE: &[&str] = &["bench", "-q", "-p", "loopfit-engine", "--bench", "engine"];
@@ -26,6 +26,10 @@ pub(crate) enum Bench {
     Peers(peers::Peers),
     /// Our fits beside simple peers that store as many numbers, errors on test rows
     PeersQuality(quality::Quality),
+    /// What C in integers costs in accuracy, on the paper's data sets and by iterations
+    Integers(integers::Integers),
+    /// Size and speed of every exported format, beside a network of scikit-learn
+    Export,
 }
 
 impl Bench {
@@ -42,6 +46,8 @@ impl Bench {
             Self::Scale(growth) => growth.run(),
             Self::Peers(peers) => peers.run(),
             Self::PeersQuality(quality) => quality.run(),
+            Self::Integers(integers) => integers.run(),
+            Self::Export => export::bench(),
         }
     }
 }

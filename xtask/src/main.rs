@@ -1,6 +1,6 @@
-//! Everything a contributor runs: `cargo xtask test`, `cargo xtask test --unsafe`,
+//! Everything a contributor runs: `cargo xtask test`, `cargo xtask test --unsafe`, `cargo xtask test --export`,
 //! `cargo xtask fuzz`, `cargo xtask docs`, `cargo xtask dist`, `cargo xtask bench engine`, `cargo xtask bench scale`,
-//! `cargo xtask bench peers`, `cargo xtask bench peers-quality`.
+//! `cargo xtask bench peers`, `cargo xtask bench peers-quality`, `cargo xtask bench integers`, `cargo xtask gallery`.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -11,6 +11,9 @@
 
 mod bench;
 mod deny;
+mod export;
+mod gallery;
+mod integers;
 mod memory;
 mod packages;
 mod peers;
@@ -41,6 +44,9 @@ enum Task {
         /// Instead, run the tests of the crates with unsafe code under a checker of memory accesses
         #[arg(long = "unsafe")]
         memory: bool,
+        /// Instead, compare exported models in ONNX Runtime, in a virtual environment of Python below target/
+        #[arg(long, conflicts_with = "memory")]
+        export: bool,
     },
     /// Give mutated input to every reader: `cargo xtask fuzz [--seconds N] [TARGET]`
     #[command(disable_help_flag = true)]
@@ -53,6 +59,9 @@ enum Task {
     Docs,
     /// Build the binary to hand out, as small as it gets: `target/dist/loopfit`
     Dist,
+    /// Fit the models of docs/gallery.md, measure what stands beside them, and write the page with all that it links to
+    #[command(disable_help_flag = true)]
+    Gallery(gallery::Gallery),
     /// Measure speed or quality
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -60,8 +69,9 @@ enum Task {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
-        Task::Test { memory: false } => test::run(),
-        Task::Test { memory: true } => memory::run(),
+        Task::Test { memory: true, .. } => memory::run(),
+        Task::Test { export: true, .. } => export::run(),
+        Task::Test { .. } => test::run(),
         Task::Fuzz { arguments } => {
             let mut fuzz = command("cargo");
             fuzz.args(["run", "--quiet", "-p", "loopfit-fuzz", "--"]);
@@ -69,6 +79,7 @@ fn main() -> ExitCode {
         }
         Task::Docs => test::docs(),
         Task::Dist => dist(),
+        Task::Gallery(gallery) => gallery.run(),
         Task::Bench(bench) => bench.run(),
     };
     match done {
@@ -90,6 +101,14 @@ fn dist() -> Result<()> {
     let bytes = std::fs::metadata(&binary).context("the binary is not in target/dist")?;
     println!("target/dist/loopfit: {} bytes", bytes.len());
     Ok(())
+}
+
+/// The command line as users have it, built now.
+fn release() -> Result<std::path::PathBuf> {
+    let mut cargo = command("cargo");
+    cargo.args(["build", "--release", "--package", "loopfit-cli"]);
+    succeed(&mut cargo, "the build")?;
+    Ok(workspace().join("target/release/loopfit"))
 }
 
 /// The root of the workspace, whatever the current directory.

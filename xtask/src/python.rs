@@ -1,5 +1,4 @@
-//! Virtual environments below `target/` for the peers that are written in
-//! Python.
+//! Virtual environments below `target/` for what is written in Python.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -22,6 +21,6 @@ pub(crate) fn with_packages(name: &str, packages: &[&str]) -> Result<PathBuf> {
     }
     let mut pip = command(&python);
     pip.args(["-m", "pip", "install", "-q"]).args(packages);
-    succeed(pip.stdout(Stdio::null()), "installing the peers with pip")?;
+    succeed(pip.stdout(Stdio::null()), "installing packages with pip")?;
     Ok(python)
 }

@@ -7,6 +7,7 @@ pub(crate) mod convert;
 pub(crate) mod curve;
 pub(crate) mod data;
 pub(crate) mod demo;
+pub(crate) mod export;
 pub(crate) mod fit;
 pub(crate) mod predict;
 pub(crate) mod sample;

@@ -8,6 +8,7 @@ use loopfit_data::roles::RolesError;
 use loopfit_data::table::Suspicion;
 use loopfit_data::task::TaskError;
 use loopfit_engine::SpecError;
+use loopfit_export::ExportError;
 use loopfit_fitted::{ApplyError, ModelError};
 use loopfit_search::SearchError;
 use loopfit_search::curve::Curve;
@@ -77,6 +78,7 @@ fn of(error: &(dyn Error + 'static)) -> Option<String> {
         .or_else(|| error.downcast_ref().and_then(spec))
         .or_else(|| error.downcast_ref().and_then(model))
         .or_else(|| error.downcast_ref().and_then(apply))
+        .or_else(|| error.downcast_ref().and_then(export))
         .or_else(|| error.downcast_ref().and_then(search))
         .or_else(|| error.downcast_ref().and_then(study))
         .or_else(|| error.downcast_ref().and_then(facade))
@@ -170,6 +172,15 @@ fn apply(error: &ApplyError) -> Option<String> {
     }
 }
 
+fn export(error: &ExportError) -> Option<String> {
+    match error {
+        ExportError::Apply(error) => apply(error),
+        ExportError::Text { .. } => say("--to"),
+        ExportError::WrittenOut { .. } => say("--loop"),
+        _ => None,
+    }
+}
+
 fn search(error: &SearchError) -> Option<String> {
     match error {
         SearchError::Roles(error) => roles(error),
@@ -188,6 +199,7 @@ fn facade(error: &loopfit::Error) -> Option<String> {
         loopfit::Error::Search(error) => search(error),
         loopfit::Error::Model(error) => model(error),
         loopfit::Error::Apply(error) => apply(error),
+        loopfit::Error::Export(error) => export(error),
         loopfit::Error::Threads(error) => spec(error),
         loopfit::Error::NoTarget => say("--target NAME, or --task density"),
         loopfit::Error::NoBudget => say("--budget B"),

@@ -80,6 +80,8 @@ enum Command {
     Show(commands::show::Arguments),
     /// Write a model file in another form of its network.
     Convert(commands::convert::Arguments),
+    /// Write a model for other programs: C with floats or integers, Rust, JavaScript, ONNX, or a page that shows it.
+    Export(commands::export::Arguments),
     /// Compare Single, Loop and Untied under a cap, paired over seeds.
     Compare(commands::compare::Arguments),
     /// Draw exact samples from a fitted density.
@@ -129,6 +131,7 @@ fn main() -> std::process::ExitCode {
         Command::Score(a) => commands::score::run(&a, global),
         Command::Show(a) => commands::show::run(&a, global),
         Command::Convert(a) => commands::convert::run(&a, global),
+        Command::Export(a) => commands::export::run(&a, global),
         Command::Compare(a) => commands::compare::run(&a, global),
         Command::Sample(a) => commands::sample::run(&a, global),
         Command::Budget(a) => commands::budget::run(&a, global),

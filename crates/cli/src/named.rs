@@ -85,6 +85,8 @@ mod tests {
         each::<Equal>();
         each::<BoundForm>();
         each::<FormKind>();
+        each::<loopfit_export::Format>();
+        each::<loopfit_export::Width>();
         each::<Grouping>();
         each::<LikelihoodKind>();
         each::<Method>();

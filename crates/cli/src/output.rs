@@ -20,6 +20,13 @@ pub(crate) fn print(text: &str) -> Result<()> {
     Ok(out.flush()?)
 }
 
+/// Prints bytes that are not for people.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
+}
+
 /// Prints a JSON object on one line, with its schema first.
 pub(crate) fn print_json(object: &Map<String, Value>) -> Result<()> {
     print(&json_line(object))
@@ -139,8 +146,8 @@ pub(crate) fn wrote(path: &Path, global: &Global) {
 }
 
 /// Writes a file beside its place and moves it there.
-pub(crate) fn write_file(path: &Path, text: &str) -> Result<()> {
-    interrupt::writing(|| write_atomic(path, text.as_bytes()))
+pub(crate) fn write_file(path: &Path, content: &(impl AsRef<[u8]> + ?Sized)) -> Result<()> {
+    interrupt::writing(|| write_atomic(path, content.as_ref()))
         .with_context(|| format!("cannot write {}", path.display()))
 }
 

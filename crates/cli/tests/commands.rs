@@ -233,7 +233,13 @@ fn compare_takes_shapes_tables_and_writes_a_report() {
         (&2.into(), &5.into(), &4.into())
     );
     assert_eq!(v["metric"], "test MSE");
-    for file in ["comparison.md", "comparison.svg", "comparison.html"] {
+    let pages = ["single.html", "loop.html", "untied.html"];
+    let report = String::from_utf8(place.read("out/comparison.html")).unwrap();
+    for page in pages {
+        assert!(report.contains(&format!("href=\"{page}\"")), "{page}");
+    }
+    let files = ["comparison.md", "comparison.svg", "comparison.html"];
+    for file in files.into_iter().chain(pages) {
         assert!(!place.read(&format!("out/{file}")).is_empty());
     }
     let text = place
@@ -332,6 +338,7 @@ fn help_has_examples_and_completions_have_every_command() {
         "score",
         "show",
         "convert",
+        "export",
         "compare",
         "sample",
         "budget",

@@ -182,6 +182,26 @@ impl FittedModel {
         Ok((predictions, application.notes()))
     }
 
+    /// Predictions from outputs of another network in place of the model's own, which takes inputs in model units, row-major.
+    pub fn predict_by(
+        &self,
+        table: &Table,
+        network: impl Fn(&[f32]) -> Vec<f64>,
+    ) -> Result<Predictions, ApplyError> {
+        let constant = self.log_density_constant()?.unwrap_or(0.0);
+        let (mut outputs, mut outside) = (Vec::new(), Vec::new());
+        let mut expected = Vec::new();
+        self.in_parts(table, ROWS_AT_ONCE, |first, features| {
+            let part = network(&features.x);
+            self.check_outputs(&part, table.number_of(first))?;
+            outputs.extend(part);
+            outside.extend(features.outside.iter().map(|row| first + row));
+            expected.extend(&features.expected);
+            Ok::<_, ApplyError>(())
+        })?;
+        Ok(self.predictions(&outputs, constant, &outside, &expected))
+    }
+
     /// As [`FittedModel::predict`] after each of some of the model's iterations, counted from zero: calls `each` with the first row
     /// and the steps of some rows after another, so that what is in memory does not grow with the table. Gives notes on cells that
     /// needed treatment.

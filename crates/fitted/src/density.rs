@@ -79,6 +79,23 @@ impl FittedModel {
         Ok(Some(self.normaliser(energy)?.value - mean(&index)))
     }
 
+    /// What log densities in the units of the columns are below the index; none for another model.
+    pub fn log_density_constant(&self) -> Result<Option<f64>, ApplyError> {
+        let Likelihood::Energy(energy) = self.likelihood else {
+            return Ok(None);
+        };
+        Ok(Some(self.log_constant(self.normaliser(energy)?)))
+    }
+
+    /// [`FittedModel::log_density_constant`] after each iteration.
+    pub fn log_density_constants(&self) -> Result<Option<Vec<f64>>, ApplyError> {
+        let Likelihood::Energy(energy) = self.likelihood else {
+            return Ok(None);
+        };
+        let iterations = self.parameters.network().tying().iterations();
+        Ok(Some(self.log_constants(energy, 0..iterations)?))
+    }
+
     /// The facts of a normaliser, and of the index at rows.
     pub(crate) fn facts_at(&self, normaliser: LogNormaliser, index: &[f64]) -> DensityFacts {
         let mut facts = DensityFacts {

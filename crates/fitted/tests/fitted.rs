@@ -2,7 +2,7 @@
 
 use loopfit_data::table::Column;
 use loopfit_data::{Preprocessing, Roles, Scaling, Table, Task};
-use loopfit_fitted::{FittedModel, ModelError, Predictions, Provenance};
+use loopfit_fitted::{FittedModel, ModelError, Predictions, Provenance, Score};
 use loopfit_likelihood::{
     Bernoulli, Energy, Floor, Gaussian, Likelihood, Multiclass, Nodes, Poisson,
 };
@@ -364,6 +364,22 @@ fn scores_are_numbers() {
     let regression = model(Task::Regression);
     let one = regression.score(&table(50), &[3]).unwrap();
     assert!(one.also.iter().all(|(name, _)| *name != "R2"), "{one:?}");
+    // Of one row the mean and the largest error are the same; of more rows the largest is that of one of them.
+    let of = |score: &Score, metric: &str| {
+        score
+            .also
+            .iter()
+            .find(|(name, _)| *name == metric)
+            .unwrap()
+            .1
+    };
+    assert_eq!(of(&one, "largest error"), of(&one, "MAE"));
+    let rows: Vec<usize> = (0..50).collect();
+    let each = rows
+        .iter()
+        .map(|row| of(&regression.score(&table(50), &[*row]).unwrap(), "MAE"));
+    let all = regression.score(&table(50), &rows).unwrap();
+    assert_eq!(of(&all, "largest error"), each.fold(0.0, f64::max));
     let density = model(Task::Density);
     let far = Column::Numeric(vec![1e6]);
     let far = Table::from_columns("far", vec![("u".into(), far.clone()), ("v".into(), far)]);

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Given};
 use crate::progress::{counted, told};
-use crate::{Fit, Method, Subject};
+use crate::{Fit, Method, Model, Subject};
 use loopfit_engine::{Backend, Control, Engine};
 use loopfit_model::Network;
 use loopfit_numerics::sum::{mean, standard_error};
@@ -63,6 +63,8 @@ pub struct Compared {
     pub networks: Vec<Network>,
     /// Updates of a stochastic search for each seed, over the seeds the most.
     pub updates: u64,
+    /// The model of the seed with the lowest error; none where models are not fitted to all rows, as by cross-validation.
+    pub best: Option<Model>,
 }
 
 impl<'a> ComparisonPlan<'a> {
@@ -216,6 +218,7 @@ impl<'a> ComparisonPlan<'a> {
                 .map(|s| s.fits[i].model.parameters.network().clone())
                 .collect(),
             updates: most_updates(&seeds, i),
+            best: best(&seeds, i),
         };
         let inputs = fits
             .first()
@@ -266,7 +269,16 @@ fn of_method(estimates: &[Estimate], method: Option<Method>) -> Option<Compared>
         errors: entries.iter().map(|e| e.test.error).collect(),
         networks: entries.into_iter().map(|e| e.network).collect(),
         updates: 0,
+        best: None,
     })
+}
+
+/// The model of a method with the lowest error, if one has an error at all.
+fn best(seeds: &[SeedFits], method: usize) -> Option<Model> {
+    let fits = seeds.iter().map(|s| &s.fits[method]);
+    let judged = fits.filter(|fit| fit.judged.error.is_finite());
+    let best = judged.min_by(|a, b| a.judged.error.total_cmp(&b.judged.error));
+    best.map(|fit| Model::from(fit.model.clone()))
 }
 
 /// Updates of a method's search, over the seeds the most.

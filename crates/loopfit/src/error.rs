@@ -2,6 +2,7 @@
 
 use loopfit_data::TableError;
 use loopfit_engine::SpecError;
+use loopfit_export::ExportError;
 use loopfit_fitted::{ApplyError, ModelError};
 use loopfit_model::file::FileError;
 use loopfit_model::{Method, ShapeError};
@@ -109,6 +110,9 @@ pub enum Error {
     /// A model that does not suit the rows.
     #[error(transparent)]
     Apply(#[from] ApplyError),
+    /// A model that a format cannot express.
+    #[error(transparent)]
+    Export(#[from] ExportError),
     /// Threads that cannot be started.
     #[error(transparent)]
     Threads(#[from] SpecError),

@@ -18,7 +18,7 @@
 //! - [`Table`]: named columns, from a file or from memory;
 //! - [`Fit`]: everything that may be asked for, and [`Fit::run`]; [`Fit::compare`] repeats it over seeds, [`Fit::curve`] over caps;
 //! - [`Fits`]: who competed and how good they are, with the best one's model;
-//! - [`Model`]: predictions, intervals, scores, draws from a density, one file.
+//! - [`Model`]: predictions, intervals, scores, draws from a density, one file; source code of other languages.
 //!
 //! Without a time limit, results do not depend on the number of threads or the machine.
 
@@ -27,6 +27,7 @@
 /// What plans are made of and what fits are found by, for tables of one's own.
 pub mod details {
     pub use loopfit_engine::SpecError;
+    pub use loopfit_export::ExportError;
     pub use loopfit_fitted::{ApplyError, ModelError};
     pub use loopfit_model::ShapeError;
     pub use loopfit_model::file::FileError;
@@ -54,6 +55,8 @@ pub use fit::Fit;
 pub use fits::{Best, Fits, Fitted, Found, Reference};
 pub use loopfit_data::table::{Categorical, Decimal, Delimiter, Limits, MISSING};
 pub use loopfit_data::{Column, ReadOptions, Simulation, Table, TableError, Task, TaskKind};
+pub use loopfit_export::{Content, Export, Format, Options as ExportOptions, Sizes};
+pub use loopfit_export::{IntegerExport, Integers, Loss as IntegerLoss, Width};
 pub use loopfit_fitted::{DensityFacts, FittedModel, Predictions, Score};
 pub use loopfit_model::{Activation, Method, Network, Tokens, Tying};
 pub use loopfit_search::cost::Equal;

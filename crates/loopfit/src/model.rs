@@ -1,6 +1,8 @@
 //! A fitted model.
 
-use crate::{Error, Predictions, Score, Table};
+use crate::{
+    Error, Export, ExportOptions, Format, IntegerExport, Predictions, Score, Table, Width,
+};
 use loopfit_data::Column;
 use loopfit_fitted::FittedModel;
 use loopfit_model::Network;
@@ -76,6 +78,23 @@ impl Model {
             (input.name().to_string(), Column::Numeric(values))
         });
         Ok(Table::from_columns("sample", columns.collect()))
+    }
+
+    /// The model as source code of another language or as a graph, all of it from named columns to predictions; [`Export::files`] are what to write.
+    pub fn export(&self, to: Format, options: &ExportOptions) -> Result<Export, Error> {
+        Ok(loopfit_export::export(&self.0, to, options)?)
+    }
+
+    /// The model as C whose network has no floats, and what that costs. Scales and rounding are chosen by the rows of `table`, best those
+    /// that the model was fitted to, or else by rows drawn from what it knows of these.
+    pub fn export_integers(
+        &self,
+        width: Width,
+        table: Option<&Table>,
+        options: &ExportOptions,
+    ) -> Result<IntegerExport, Error> {
+        let found = loopfit_export::export_integers(&self.0, width, table, options)?;
+        Ok(found)
     }
 
     /// The network: its shape, tying, form and count.

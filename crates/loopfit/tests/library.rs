@@ -2,7 +2,8 @@
 
 use loopfit::Column;
 use loopfit::{
-    Effort, Error, Fit, Method, Model, Noise, Predictions, Simulation, Table, TaskKind, Tying,
+    Effort, Error, ExportOptions, Fit, Format, Method, Model, Noise, Predictions, Simulation,
+    Table, TaskKind, Tying,
 };
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -65,6 +66,19 @@ fn a_table_becomes_a_model_that_survives_its_file() {
     assert_eq!(every.last(), Some(&model.predict(&table).unwrap()));
     let intervals = loaded.intervals(&table, 0.5).unwrap();
     assert!(intervals.iter().all(|(low, high)| low <= high));
+    let options = ExportOptions::default();
+    for (format, words) in [
+        (Format::C, "float model_predict(const float *x)"),
+        (Format::Rust, "pub fn predict(input: &Input) -> f64"),
+        (Format::JavaScript, "export function predict(row)"),
+    ] {
+        let export = loaded.export(format, &options).unwrap();
+        let content = export.single();
+        assert!(content.text().unwrap().contains(words), "{format:?}");
+        assert_eq!(export, model.export(format, &options).unwrap());
+    }
+    let onnx = loaded.export(Format::Onnx, &options).unwrap();
+    assert!(onnx.body.text().is_none() && onnx.header.is_none());
 }
 
 #[test]

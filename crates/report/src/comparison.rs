@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::Link;
 use crate::statistics::{mean, median, standard_error};
 
 #[cfg(test)]
@@ -10,6 +11,9 @@ mod tests;
 
 /// The key, before its architecture, of the methods whose paired differences are reported.
 const LOOP: &str = "loop";
+
+/// What is said above links to models.
+pub(crate) const PAGES: &str = "Models at work";
 
 /// One method on one seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,6 +173,7 @@ pub struct Comparison {
     seeds: Vec<u64>,
     methods: Vec<MethodResult>,
     notes: Vec<String>,
+    pages: Vec<Link>,
 }
 
 impl Comparison {
@@ -233,12 +238,19 @@ impl Comparison {
             seeds,
             methods,
             notes: Vec::new(),
+            pages: Vec::new(),
         })
     }
 
     /// With remarks that belong beside the numbers, one sentence or so each.
     pub fn with_notes(mut self, notes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.notes.extend(notes.into_iter().map(Into::into));
+        self
+    }
+
+    /// With pages beside the report that show models at work.
+    pub fn with_pages(mut self, pages: impl IntoIterator<Item = Link>) -> Self {
+        self.pages.extend(pages);
         self
     }
 
@@ -275,6 +287,11 @@ impl Comparison {
     /// Remarks that belong beside the numbers.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Pages beside the report that show models at work.
+    pub fn pages(&self) -> &[Link] {
+        &self.pages
     }
 
     /// The Loop of each architecture minus every other method of it, and minus the Loops of the

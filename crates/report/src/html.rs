@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::comparison::PAGES;
 use crate::{Align, Block, Comparison, Document, Table, escape, style};
 
 /// From so many headings on, a page begins with a table of contents.
@@ -103,6 +104,10 @@ impl Comparison {
             caption: String::new(),
             svg: self.figure(false),
         });
+        if !self.pages().is_empty() {
+            blocks.push(Block::Heading(PAGES.into()));
+            blocks.push(Block::Links(self.pages().to_vec()));
+        }
         if !self.notes().is_empty() {
             blocks.push(Block::Heading("Notes".into()));
             blocks.push(Block::Bullets(self.notes().to_vec()));

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::comparison::PAGES;
 use crate::{Align, Block, Comparison, Document, Table, escape};
 
 impl Table {
@@ -145,6 +146,18 @@ impl Comparison {
         }
         if let Some(address) = figure {
             let _ = write!(text, "\n{}", image(self.title(), address));
+        }
+        if !self.pages().is_empty() {
+            let _ = writeln!(text, "\n## {PAGES}\n");
+        }
+        for page in self.pages() {
+            let _ = writeln!(
+                text,
+                "- [{}]({}): {}",
+                escape::markdown(&page.title),
+                address(&format!("{}.html", page.page)),
+                escape::markdown(&page.text)
+            );
         }
         text += "\n## Each seed\n\n";
         text += &self.seeds_table().to_markdown();

@@ -14,7 +14,6 @@ use crate::progress::Bar;
 use crate::{Global, output};
 use anyhow::Result;
 use loopfit::{Equal, Fit, Tying};
-use loopfit_report::Comparison;
 use loopfit_report::number;
 use result::Compared;
 use std::path::{Path, PathBuf};
@@ -48,7 +47,8 @@ pub(crate) struct Arguments {
     /// that is tried) has the updates of --effort and the others as many as cost the same.
     #[arg(long, value_name = "WHAT", default_value = "updates", value_parser = named::<Equal>())]
     equal: Equal,
-    /// Write comparison.md, comparison.svg and comparison.html into this directory.
+    /// Write comparison.md, comparison.svg and comparison.html into this directory, and a page of the best model of each method
+    /// that a stochastic search has fitted.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
 }
@@ -147,7 +147,7 @@ pub(crate) fn compare(
         output::print(&compared.comparison.to_terminal(output::color()))?;
     }
     if let Some(directory) = report {
-        write_report(&compared.comparison, directory, global.quiet)?;
+        write_report(&compared, directory, global.quiet)?;
     }
     Ok(if !compared.is_complete() {
         output::say(&format!("interrupted: {}", compared.so_far()));
@@ -159,19 +159,20 @@ pub(crate) fn compare(
     })
 }
 
-/// Writes a comparison as Markdown with its figure, and as one HTML page.
-fn write_report(comparison: &Comparison, directory: &Path, quiet: bool) -> Result<()> {
-    let files = [
-        (
-            "comparison.md",
-            comparison.to_markdown(Some("comparison.svg")),
-        ),
-        ("comparison.svg", comparison.to_svg()),
-        ("comparison.html", comparison.to_html()),
+/// Writes a comparison as Markdown with its figure, and as one HTML page, beside pages of the best models.
+fn write_report(compared: &Compared, directory: &Path, quiet: bool) -> Result<()> {
+    let comparison = &compared.comparison;
+    let models = compared.pages.iter();
+    let models = models.map(|(name, page)| (format!("{name}.html"), page.clone()));
+    let report = [
+        ("md", comparison.to_markdown(Some("comparison.svg"))),
+        ("svg", comparison.to_svg()),
+        ("html", comparison.to_html()),
     ];
-    for (name, text) in files {
+    let report = report.map(|(ending, text)| (format!("comparison.{ending}"), text.into()));
+    for (name, content) in models.chain(report) {
         let path = directory.join(name);
-        output::write_file(&path, &text)?;
+        output::write_file(&path, &content)?;
         if !quiet {
             output::say(&format!("wrote {}", path.display()));
         }

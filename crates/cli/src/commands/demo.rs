@@ -13,7 +13,7 @@ const SEEDS: std::ops::Range<u64> = 0..4;
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  loopfit demo --output-dir /tmp/demo")]
 pub(crate) struct Arguments {
-    /// Where the report goes.
+    /// Where the report goes, with a page of the best model of each method.
     #[arg(long, value_name = "DIR", default_value = "loopfit-demo")]
     output_dir: PathBuf,
 }

@@ -39,6 +39,16 @@ impl FittedModel {
     /// The model's score on the rows of a table whose targets are known. A density is scored on
     /// the rows inside its support; how many lie outside, where it is zero, is said beside.
     pub fn score(&self, table: &Table, rows: &[usize]) -> Result<Score, ApplyError> {
+        self.score_by(table, rows, |x| self.predictor().predict(x))
+    }
+
+    /// The score with outputs of another network in place of the model's own, from inputs in model units, row-major.
+    pub fn score_by(
+        &self,
+        table: &Table,
+        rows: &[usize],
+        network: impl FnOnce(&[f32]) -> Vec<f64>,
+    ) -> Result<Score, ApplyError> {
         let features = self.preprocessing.features(table, rows)?;
         let y: Vec<f64> = self
             .preprocessing
@@ -46,7 +56,8 @@ impl FittedModel {
             .iter()
             .map(|v| f64::from(*v))
             .collect();
-        let outputs = self.outputs(&features.x)?;
+        let outputs = network(&features.x);
+        self.check_outputs(&outputs, 1)?;
         let mut notes = features.notes();
         notes.extend(self.held_note(self.held(&outputs), outputs.len()));
         // A table without the weights of the training rows is judged row by row.
@@ -92,13 +103,21 @@ impl FittedModel {
                 let r2 = ("R2", 1.0 - left);
                 let mse = (Measure::Mse.name(), mean(&squares));
                 let mae = (Measure::Mae.name(), mean(&absolute));
+                let largest = (
+                    "largest error",
+                    absolute.iter().copied().fold(0.0, f64::max),
+                );
                 // What was fitted leads.
                 if let Likelihood::Laplace(noise) = self.likelihood {
                     let scale = noise.tau() * (original(&1.0) - original(&0.0));
                     let nll = mae.1 / scale + libm::log(2.0 * scale);
-                    score(rows, mae, vec![(Measure::Nll.name(), nll), mse, r2])
+                    score(
+                        rows,
+                        mae,
+                        vec![(Measure::Nll.name(), nll), mse, largest, r2],
+                    )
                 } else {
-                    score(rows, mse, vec![mae, r2])
+                    score(rows, mse, vec![mae, largest, r2])
                 }
             }
             Likelihood::Energy(energy) => return self.density_score(energy, &outputs, &features),

@@ -3,9 +3,9 @@
 use crate::json;
 use crate::json::object;
 use anyhow::Result;
-use loopfit::{Activation, Method, Network};
+use loopfit::{Activation, Content, ExportOptions, Format, Method, Network};
 use loopfit_model::{ArchitectureChoice, Form};
-use loopfit_report::{Comparison, MethodResult, SeedResult};
+use loopfit_report::{Comparison, Link, MethodResult, SeedResult};
 use loopfit_search::Family;
 use serde_json::{Map, Value, json};
 
@@ -16,6 +16,8 @@ pub(crate) struct Compared {
     families: Vec<(&'static str, &'static str)>,
     /// By method, then by seed.
     networks: Vec<Vec<Network>>,
+    /// Pages of the best models: the name of each without ending, and the page.
+    pub(super) pages: Vec<(String, Content)>,
     /// Seeds that were asked for.
     asked: usize,
 }
@@ -51,14 +53,33 @@ impl Compared {
             found.seeds.clone(),
             results.collect(),
         )?;
+        let mut pages = Vec::new();
+        let mut links = Vec::new();
+        for method in methods {
+            let Some(model) = &method.best else { continue };
+            let page = model.export(Format::Html, &ExportOptions::default())?;
+            let name = method
+                .family
+                .as_ref()
+                .map_or("linear".to_string(), Family::key);
+            links.push(Link {
+                page: name.clone(),
+                title: method.name(),
+                text: format!("{model}, the best of its seeds"),
+            });
+            pages.push((name, page.body));
+        }
         let family = |m: &loopfit::Compared| match &m.family {
             Some(family) => (family.method.key(), family.architecture.key()),
             None => ("linear", "ffn"),
         };
         let compared = Self {
-            comparison: comparison.with_notes(found.notes.iter().cloned()),
+            comparison: comparison
+                .with_notes(found.notes.iter().cloned())
+                .with_pages(links),
             families: methods.iter().map(family).collect(),
             networks: methods.iter().map(|m| m.networks.clone()).collect(),
+            pages,
             asked,
         };
         Ok(compared.with_note())

@@ -1,0 +1,2 @@
+
+static int model_best(const model_q *f) { return f[0] > 0; }

@@ -1,0 +1,4 @@
+
+function activation(u) {
+  return 0 > u ? 0 : u;
+}

@@ -1,0 +1,45 @@
+/*
+ * Made by loopfit 0.1.0.
+ *
+ * Untied (q = 4, r = 6, T = 3, SiLU), 121 numbers, cap 128
+ * likelihood gaussian
+ * from arm-elbow.csv
+ * 2025 rows, estimated MSE 1.3518e-8
+ * 812 bytes of tables, 156 multiply-adds for a prediction
+ *
+ * The values are those of loopfit, bit for bit, unless the compiler contracts or reorders operations: compile with -std=c99,
+ * or with -ffp-contract=off in another mode or as C++, and not with -ffast-math. Otherwise the last digits differ. Of the library, fmaf
+ * is called, by a Transformer sqrtf too; where the processor has the instruction (ARM with a floating point unit, x86-64 with -mfma),
+ * nothing is. Where loopfit refuses a row, because a number is too extreme, the answer is NAN or class -1.
+ *
+ * To see how large it is: cc -std=c99 -Os -c FILE.c && size FILE.o
+ */
+#ifndef ARM_ELBOW_H
+#define ARM_ELBOW_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ARM_ELBOW_COLUMNS 2
+#define ARM_ELBOW_ITERATIONS 3
+
+/* A row, by the names of its columns as far as they are names of C. A missing number is NAN. */
+typedef struct {
+    double x; /* "x" */
+    double y; /* "y" */
+} arm_elbow_input;
+
+/* The names as tables have them. */
+extern const char *const arm_elbow_columns[ARM_ELBOW_COLUMNS];
+
+/* Predicts "elbow" of a row. */
+double arm_elbow_evaluate(const arm_elbow_input *input);
+/* The same of numbers in the order of the columns. */
+float arm_elbow_predict(const float *x);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,145 @@
+//! `cargo xtask bench integers`: what integers cost in accuracy, on the paper's data sets and by iterations.
+//!
+//! The library's benchmark `integers` fits, exports, compiles and scores; here are its tables.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use loopfit_report::number::{self, Exponent};
+use loopfit_report::{Align, Table};
+use serde::Deserialize;
+
+use crate::command;
+
+#[derive(Args)]
+pub(crate) struct Integers {
+    /// The folder with the data sets of the paper; without it, simulations alone
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Print the tables in Markdown
+    #[arg(long)]
+    markdown: bool,
+}
+
+/// What the benchmark prints for one model.
+#[derive(Deserialize)]
+struct Found {
+    set: Option<String>,
+    simulation: Option<String>,
+    t: Option<usize>,
+    network: String,
+    metric: String,
+    float: f64,
+    int8: f64,
+    int8_drawn: f64,
+    int16: f64,
+    int16_drawn: f64,
+    loss8: Loss,
+    loss16: Loss,
+}
+
+#[derive(Deserialize)]
+struct Loss {
+    rms: f64,
+    rms_of_nearest: f64,
+}
+
+impl Integers {
+    pub(crate) fn run(&self) -> Result<()> {
+        let mut bench = command("cargo");
+        // Errors are the same whatever the profile, and this one is built already.
+        bench.args(["bench", "-q", "-p", "loopfit", "--bench", "integers"]);
+        bench.args(["--profile", "dev", "--"]);
+        if let Some(folder) = &self.data_dir {
+            let folder = folder.canonicalize();
+            bench.arg(folder.context("the folder of data sets is not there")?);
+        }
+        let output = bench.stderr(std::process::Stdio::inherit()).output()?;
+        ensure!(output.status.success(), "the benchmark of integers failed");
+        let text = String::from_utf8(output.stdout)?;
+        let found: Vec<Found> = text
+            .lines()
+            .map(serde_json::from_str)
+            .collect::<Result<_, _>>()?;
+        for table in [sets(&found), simulations(&found)] {
+            println!(
+                "{}",
+                if self.markdown {
+                    table.to_markdown()
+                } else {
+                    table.to_terminal(false)
+                }
+            );
+        }
+        Ok(())
+    }
+}
+
+/// How much larger an error is, in percent.
+fn more(error: f64, own: f64) -> String {
+    format!("{:+.2}%", 100.0 * (error / own - 1.0))
+}
+
+fn value(v: f64) -> String {
+    number::value(v, 3, Exponent::Own)
+}
+
+fn sets(found: &[Found]) -> Table {
+    let mut table = Table::new([
+        ("data set", Align::Left),
+        ("network", Align::Left),
+        ("error", Align::Left),
+        ("float", Align::Right),
+        ("int16", Align::Right),
+        ("int16, drawn rows", Align::Right),
+        ("int8", Align::Right),
+        ("int8, drawn rows", Align::Right),
+    ]);
+    for f in found {
+        let Some(set) = &f.set else { continue };
+        let of = |error: f64| more(error, f.float);
+        table.push([
+            set.clone(),
+            f.network.clone(),
+            f.metric.clone(),
+            value(f.float),
+            of(f.int16),
+            of(f.int16_drawn),
+            of(f.int8),
+            of(f.int8_drawn),
+        ]);
+    }
+    table
+}
+
+fn simulations(found: &[Found]) -> Table {
+    let mut table = Table::new([
+        ("simulation", Align::Left),
+        ("T", Align::Right),
+        ("MSE", Align::Right),
+        ("int16", Align::Right),
+        ("difference", Align::Right),
+        ("nearest", Align::Right),
+        ("int8", Align::Right),
+        ("difference", Align::Right),
+        ("nearest", Align::Right),
+    ]);
+    for f in found {
+        let (Some(simulation), Some(t)) = (&f.simulation, f.t) else {
+            continue;
+        };
+        table.push([
+            simulation.clone(),
+            t.to_string(),
+            value(f.float),
+            more(f.int16, f.float),
+            value(f.loss16.rms),
+            value(f.loss16.rms_of_nearest),
+            more(f.int8, f.float),
+            value(f.loss8.rms),
+            value(f.loss8.rms_of_nearest),
+        ]);
+    }
+    table
+}
