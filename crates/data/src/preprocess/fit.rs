@@ -154,7 +154,7 @@ impl Training<'_> {
         let name = name.to_string();
         if low == high {
             // Whether there is a value is all that such a column can say.
-            if self.missing_is_input(column) {
+            if self.missing_is_input(column, None) {
                 return Ok(Input::Categorical {
                     name,
                     categories: Levels::of(column, self.rows.iter().copied()),
@@ -192,12 +192,14 @@ impl Training<'_> {
             }
             (_, Scaling::Fitted) => (mean(&present), sd),
         };
+        let distance = |row: &usize| (values[*row] - median).abs();
+        let distances: Vec<f64> = self.rows.iter().map(distance).collect();
         Ok(Input::Numeric {
             name,
             mean,
             sd,
             median,
-            missing: self.missing_is_input(column),
+            missing: self.missing_is_input(column, Some(&distances)),
             range,
         })
     }
@@ -232,23 +234,24 @@ impl Training<'_> {
                     mean: mean(&codes),
                     sd: sample_sd(&codes),
                     categories,
-                    missing: self.missing_is_input(column),
+                    missing: self.missing_is_input(column, None),
                 })
             }
             // The indicator of an only category says already where the cell is missing.
             (names, _) => Ok(Input::Categorical {
                 name,
-                missing: names.len() > 1 && self.missing_is_input(column),
+                missing: names.len() > 1 && self.missing_is_input(column, None),
                 categories,
             }),
         }
     }
 
-    /// Whether missing cells of a column are an input.
-    fn missing_is_input(&mut self, column: &Column) -> bool {
+    /// Whether missing cells of a column are an input; `distances` are those of the rows from what missing cells count as.
+    fn missing_is_input(&mut self, column: &Column, distances: Option<&[f64]>) -> bool {
         let rows = self.rows.iter();
         self.missingness.as_mut().is_some_and(|missingness| {
-            missingness.is_input(rows.map(|row| column.is_missing(*row)).collect())
+            let missing = rows.map(|row| column.is_missing(*row)).collect();
+            missingness.is_input(missing, distances)
         })
     }
 }

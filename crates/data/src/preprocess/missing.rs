@@ -17,6 +17,9 @@ const LARGEST_CHANCE: f64 = 2.5;
 /// `z` with `P(Z > z) = P(|Z| > 2.5)` for a standard normal `Z`.
 const LARGEST_CHANCE_ONE_SIDED: f64 = 2.243_903;
 
+/// Part of the rows with a value that are near the one which missing cells count as.
+const NEAR: f64 = 0.2;
+
 /// A class that is expected in fewer rows than this of the smaller group has no part of its
 /// own in the chi-square statistic.
 const LEAST_EXPECTED: f64 = 1.0;
@@ -41,26 +44,48 @@ impl Missingness {
     }
 
     /// Whether a column that is missing in some of the training rows gets the input: if that
-    /// predicts the target and no earlier column has the same input.
-    pub(super) fn is_input(&mut self, missing: Vec<bool>) -> bool {
-        let new = self.predicts(&missing) && !self.used.contains(&missing);
+    /// predicts the target and no earlier column has the same input. It predicts if rows without
+    /// a value differ from all others, or from those whose value is near what missing cells count
+    /// as: `distance` of each row from that, where it is known. Without the input, a function
+    /// that bends enough would have a needle there to tell them apart.
+    pub(super) fn is_input(&mut self, missing: Vec<bool>, distance: Option<&[f64]>) -> bool {
+        let all: Vec<usize> = (0..missing.len()).collect();
+        let near = distance.map(|distance| missing_and_near(&missing, distance));
+        let predicts = |rows: &[usize]| self.predicts(rows, &missing);
+        let predicts = predicts(&all) || near.is_some_and(|rows| predicts(&rows));
+        let new = predicts && !self.used.contains(&missing);
         if new {
             self.used.push(missing);
         }
         new
     }
 
-    fn predicts(&self, missing: &[bool]) -> bool {
+    /// Whether the responses of these rows differ between those that are missing and the others.
+    fn predicts(&self, rows: &[usize], missing: &[bool]) -> bool {
+        let missing: Vec<bool> = rows.iter().map(|row| missing[*row]).collect();
         let with = missing.iter().filter(|missing| **missing).count();
         if with < LEAST_ROWS || missing.len() - with < LEAST_ROWS {
             return false;
         }
+        let responses = || -> Vec<f64> { rows.iter().map(|row| self.responses[*row]).collect() };
         match self.task {
-            Task::Regression | Task::Count => means_differ(&self.responses, missing),
-            Task::Binary | Task::Multiclass { .. } => shares_differ(&self.responses, missing),
+            Task::Regression | Task::Count => means_differ(&responses(), &missing),
+            Task::Binary | Task::Multiclass { .. } => shares_differ(&responses(), &missing),
             Task::Density => false,
         }
     }
+}
+
+/// The rows without a value, and those nearest to the one that they count as: a fifth of the rows with a value, but no more than are
+/// without.
+fn missing_and_near(missing: &[bool], distance: &[f64]) -> Vec<usize> {
+    let (mut rows, mut present): (Vec<usize>, Vec<usize>) =
+        (0..missing.len()).partition(|row| missing[*row]);
+    let near = (NEAR * present.len() as f64) as usize;
+    present.sort_by(|a, b| distance[*a].total_cmp(&distance[*b]));
+    present.truncate(near.min(rows.len()));
+    rows.extend(present);
+    rows
 }
 
 /// Student's two-sample test with a pooled variance: were cells missing at random, both
@@ -147,7 +172,7 @@ mod tests {
     }
 
     fn predicts(task: Task, responses: &[f32], missing: &[bool]) -> bool {
-        Missingness::new(task, responses).is_input(missing.to_vec())
+        Missingness::new(task, responses).is_input(missing.to_vec(), None)
     }
 
     /// Both groups are -1, 0, 1 twice over, one of them moved: the pooled variance is 8 / 10, so
@@ -236,9 +261,39 @@ mod tests {
     fn equal_rows_are_one_input() {
         let responses: Vec<f32> = (0..20).map(|i| if i < 8 { 1.0 } else { 0.0 }).collect();
         let mut missingness = Missingness::new(Task::Regression, &responses);
-        assert!(missingness.is_input(flags(7, 13)));
-        assert!(!missingness.is_input(flags(7, 13)));
-        assert!(missingness.is_input(flags(8, 12)));
+        assert!(missingness.is_input(flags(7, 13), None));
+        assert!(!missingness.is_input(flags(7, 13), None));
+        assert!(missingness.is_input(flags(8, 12), None));
+    }
+
+    /// Missing at random, so that all means are alike: a square differs from its values near zero, a line does not.
+    #[test]
+    fn what_a_function_would_have_to_bend_for_is_an_input() {
+        let x: Vec<f64> = (0..200).map(|i| f64::from(i - 100) / 50.0).collect();
+        let missing: Vec<bool> = (0..200).map(|i| i % 4 == 0).collect();
+        let distance: Vec<f64> = x.iter().map(|x| x.abs()).collect();
+        let is_input = |task: Task, y: fn(f64) -> f64, distance: Option<&[f64]>| {
+            let y: Vec<f32> = x.iter().map(|x| y(*x) as f32).collect();
+            Missingness::new(task, &y).is_input(missing.clone(), distance)
+        };
+        let far = |x: f64| f64::from(u8::from(x.abs() > 1.0));
+        for (task, y) in [
+            (Task::Regression, (|x| x * x) as fn(f64) -> f64),
+            (Task::Binary, far),
+        ] {
+            assert!(is_input(task, y, Some(&distance)));
+            assert!(!is_input(task, y, None));
+        }
+        assert!(!is_input(Task::Regression, |x| x, Some(&distance)));
+        assert!(!is_input(Task::Regression, |x| x.powi(3), Some(&distance)));
+    }
+
+    /// A fifth of the six with a value is one, the nearest.
+    #[test]
+    fn near_are_a_fifth() {
+        let missing = [false, true, false, false, true, false, false, false];
+        let distance = [3.0, f64::NAN, 1.0, 2.0, f64::NAN, 0.5, 4.0, 5.0];
+        assert_eq!(missing_and_near(&missing, &distance), [1, 4, 5]);
     }
 
     proptest! {
