@@ -7,14 +7,17 @@ use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::{mean, standard_error};
 
 /// Standard errors by which the held-out loss of a network must be below that of the affine function to be preferred.
-pub(crate) const PREFERRED: f64 = 2.0;
+const PREFERRED: f64 = 2.0;
+/// As many for an affine function of fewer inputs or with zeros to be preferred to the one of all inputs: of numbers, and of classes, whose
+/// losses have tails so long that those of few rows make their standard errors look small.
+const FEWER: [f64; 2] = [2.0, 3.0];
 /// How far from the losses of fitted rows to those of held-out ones the loss of a good fit to all rows is; with `p` coefficients and `n`
 /// rows, of which a fold fits 0.8, these differ by about `2 p / (0.8 n)`, and fits to `n` and `0.8 n` rows by `0.25 p / n`: a tenth, and a
 /// little more for chance.
 const CLOSER: f64 = 0.25;
 /// Standard errors by which the held-out loss of classes must fall with a weaker penalty for that to be preferred. Rows that are sure and wrong are
 /// rare and cost much, so that few held-out rows make a weak penalty look good.
-const WEAKER: f64 = 1.0;
+const WEAKER: f64 = 0.5;
 /// Standard errors by which the held-out loss under a larger cap must be below that under a smaller one to be preferred.
 const RISEN: f64 = 0.5;
 
@@ -140,6 +143,17 @@ impl Chosen {
         }
     }
 
+    /// This affine function, or that of all inputs unless this is clearly better.
+    pub(crate) fn or_of_all_inputs(self, full: Option<Self>, classes: bool) -> Self {
+        let margin = FEWER[usize::from(classes)];
+        match full {
+            Some(full) if paired(&self.best.losses, &full.best.losses) < margin => {
+                self.preferring(full.best)
+            }
+            _ => self,
+        }
+    }
+
     /// Another choice of those that this was selected from.
     pub(crate) fn preferring(self, best: Choice) -> Self {
         Self { best, ..self }
@@ -242,6 +256,20 @@ mod tests {
         };
         assert_eq!(factor(true), Some(1.0));
         assert_eq!(factor(false), Some(0.1));
+    }
+
+    /// Losses fall by 2.4 standard errors with fewer inputs: enough of numbers, not of classes.
+    #[test]
+    fn classes_need_more_to_leave_inputs_out() {
+        let fewer = choice(1.0, &[0.1, 0.2, 0.3, 0.4]);
+        let full = choice(1.0, &[0.2, 0.22, 0.34, 0.44]);
+        assert!((paired(&fewer.losses, &full.losses) - 2.4).abs() < 0.6);
+        let kept = |classes| {
+            let of = |choice: &Choice| Chosen::of(vec![choice.clone()], classes, Stream::new(1));
+            let chosen = of(&fewer).unwrap().or_of_all_inputs(of(&full), classes);
+            chosen.best.losses[0]
+        };
+        assert_eq!((kept(false), kept(true)), (0.1, 0.2));
     }
 
     #[test]

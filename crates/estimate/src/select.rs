@@ -11,7 +11,7 @@ mod deal;
 mod race;
 
 use crate::candidates::Space;
-use crate::choice::{Choice, Chosen, PREFERRED, Selection, paired};
+use crate::choice::{Choice, Chosen, Selection};
 use crate::curvature::Objective;
 use crate::fit::{Fit, tried};
 use crate::ranking::consensus;
@@ -294,12 +294,7 @@ impl<'a> Problem<'a> {
         };
         let full: Vec<Choice> = finalists.iter().filter(full).cloned().collect();
         let chosen = Chosen::of(finalists, self.classes, stream)?;
-        Some(match Chosen::of(full, self.classes, stream) {
-            Some(full) if paired(&chosen.best.losses, &full.best.losses) < PREFERRED => {
-                chosen.preferring(full.best)
-            }
-            _ => chosen,
-        })
+        Some(chosen.or_of_all_inputs(Chosen::of(full, self.classes, stream), self.classes))
     }
 
     /// Fits to all folds, each with the factors on its penalties: a choice for each factor. The fits grow from those of a narrower
