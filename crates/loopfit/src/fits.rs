@@ -215,18 +215,16 @@ impl Fits {
         }
     }
 
-    /// Whether the best model needs most of the cap and no linear one is as good, so that a larger cap may help; not known of a
+    /// Whether the best model needs most of the cap and no smaller one is as good, so that a larger cap may help; not known of a
     /// stochastic search.
     pub fn uses_its_cap(&self) -> bool {
         let Some(estimate) = self.estimate() else {
             return false;
         };
         let best = &estimate.entries[0];
-        let as_good = |linear: &&Entry| best.method.is_none() || best.better_than(linear) < 1.0;
-        let has_networks = estimate.entries.iter().any(|e| e.method.is_some());
         estimate.complete
-            && has_networks
-            && linear(estimate).filter(as_good).is_none()
+            && best.method.is_some()
+            && as_good(estimate).is_none()
             && 4 * best.network.count() > 3 * self.budget
     }
 
@@ -247,24 +245,32 @@ impl Fits {
     /// How far the cap is from what the rows support.
     fn cap_needed(&self, estimate: &Estimate) -> Option<String> {
         let best = &estimate.entries[0];
-        let linear = linear(estimate);
-        if estimate.entries.len() == usize::from(linear.is_some()) {
+        if estimate.entries.iter().all(|e| e.method.is_none()) {
             return None;
         }
-        Some(match linear {
-            Some(linear) if best.method.is_none() => format!(
+        let numbers = |entry: &Entry| count(entry.network.count(), "number");
+        Some(match as_good(estimate) {
+            _ if best.method.is_none() => format!(
                 "No network is better than the linear model: a cap of {} would do.",
-                linear.network.count()
+                best.network.count()
             ),
-            Some(linear) if best.better_than(linear) < 1.0 => format!(
-                "The linear model with {} is within the noise of the best.",
-                count(linear.network.count(), "number")
-            ),
-            _ if self.uses_its_cap() => format!(
+            Some(smaller) => match smaller.method {
+                None => format!(
+                    "The linear model with {} is within the noise of the best.",
+                    numbers(smaller)
+                ),
+                Some(method) => {
+                    format!(
+                        "{method} with {} is within the noise of the best.",
+                        numbers(smaller)
+                    )
+                }
+            },
+            None if self.uses_its_cap() => format!(
                 "The best model uses its cap: more than {} may help.",
                 count(self.budget, "number")
             ),
-            _ => format!(
+            None => format!(
                 "A cap of {} would do: the best model needs no more.",
                 best.network.count()
             ),
@@ -272,8 +278,13 @@ impl Fits {
     }
 }
 
-fn linear(estimate: &Estimate) -> Option<&Entry> {
-    estimate.entries.iter().find(|e| e.method.is_none())
+/// The smallest model that has fewer numbers than the best and is within the noise of it.
+fn as_good(estimate: &Estimate) -> Option<&Entry> {
+    let (best, others) = estimate.entries.split_first()?;
+    let numbers = |entry: &Entry| entry.network.count();
+    let smaller = others.iter().filter(|e| numbers(e) < numbers(best));
+    let as_good = smaller.filter(|e| best.better_than(e) < 1.0);
+    as_good.min_by_key(|e| numbers(e))
 }
 
 /// Whether looping pays; nothing where one of Single and Loop is missing.
