@@ -71,6 +71,11 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             ))
         );
     }
+    if let (None, Some(option)) = (&a.calibrate, a.rows.given()) {
+        return Err(usage(format!(
+            "{option} says how the rows of --calibrate are read: give both, or leave it out"
+        )));
+    }
     let model = FittedModel::load(&a.model)?;
     let mut options = Options {
         every_iteration: a.every_iteration,
