@@ -1,16 +1,21 @@
 //! `cargo xtask bench integers`: what integers cost in accuracy, on the paper's data sets and by iterations.
 //!
-//! The library's benchmark `integers` fits, exports, compiles and scores; here are its tables.
+//! The library's benchmark `integers` fits, exports, compiles and scores; here are its tables and the figure of bits against
+//! iterations.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use loopfit_report::figure::{Curve, Curves, Panel, Scale};
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
 use serde::Deserialize;
 
-use crate::command;
+use crate::{command, workspace};
+
+/// Where the figure goes; `docs/export.md` shows it.
+const FIGURE: &str = "docs/integers.svg";
 
 #[derive(Args)]
 pub(crate) struct Integers {
@@ -72,7 +77,47 @@ impl Integers {
                 }
             );
         }
+        let figure = workspace().join(FIGURE);
+        std::fs::write(&figure, draw(&found).to_svg())
+            .with_context(|| format!("cannot write {}", figure.display()))?;
+        println!("The figure is {FIGURE}.");
         Ok(())
+    }
+}
+
+/// The difference from the model against T, a panel for each simulation.
+fn draw(found: &[Found]) -> Curves {
+    let mut names: Vec<&String> = Vec::new();
+    for name in found.iter().filter_map(|f| f.simulation.as_ref()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let panel = |name: &String| {
+        let own = found.iter().filter(|f| f.simulation.as_ref() == Some(name));
+        let own: Vec<&Found> = own.collect();
+        let curve = |label: &str, color, dashed, of: &dyn Fn(&Found) -> f64| {
+            let points = own.iter().filter_map(|f| Some((f.t? as f64, of(f))));
+            Curve::line(label, color, dashed, points)
+        };
+        Panel {
+            title: name.clone(),
+            x_label: "iterations T".to_owned(),
+            y_label: "root mean square difference".to_owned(),
+            x_scale: Scale::Log,
+            y_scale: Scale::Log,
+            curves: vec![
+                curve("int8, nearest", 0, true, &|f| f.loss8.rms_of_nearest),
+                curve("int8", 0, false, &|f| f.loss8.rms),
+                curve("int16, nearest", 1, true, &|f| f.loss16.rms_of_nearest),
+                curve("int16", 1, false, &|f| f.loss16.rms),
+            ],
+            levels: Vec::new(),
+        }
+    };
+    Curves {
+        title: "What integers cost, by bits and iterations".to_owned(),
+        panels: names.into_iter().map(panel).collect(),
     }
 }
 
