@@ -83,7 +83,6 @@ int main(void) {
         .args(["-std=c99", "-O2", "-o"])
         .arg(place.path("main"))
         .arg(place.path("main.c"))
-        .arg("-lm")
         .output();
     let compiled = compiled.unwrap();
     assert!(

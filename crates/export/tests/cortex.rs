@@ -100,7 +100,7 @@ fn run(export: &Export, rows: &str, processor: (&[&str], &str), floats: bool) ->
         "start.c",
         "main.c",
     ]);
-    succeeds(whole.args(["-lm", "-o", "main.elf"]));
+    succeeds(whole.args(["-o", "main.elf"]));
     let mut emulator = Command::new("qemu-system-arm");
     emulator.args([
         "-M",
