@@ -9,7 +9,7 @@ const ABOUT: &str = "\
 The network has the bits of loopfit; exponentials of probabilities and means are those of the engine that runs this, so
 that their last digits may differ.
 
-A row is an object with the columns by their names. Missing cells are null, undefined, \"\" or NaN, and texts that are no
+A row is an object with the columns by their names. Missing cells are null, undefined, \"\" or NaN, and texts that are not a
 category count as unknown. Where loopfit refuses a row, because a number is too extreme, the answer is NaN or the label null.
 ";
 

@@ -86,7 +86,7 @@ fn run(export: &Export, rows: &str, processor: (&[&str], &str), floats: bool) ->
         gcc
     };
     let mut whole = compiler();
-    // Assembler in C is no C99.
+    // Assembler in C is not C99.
     whole.args([
         "-std=gnu99",
         "-DMODEL_FILE=\"model.c\"",

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// Repeat one update by the operator Loop of ONNX, instead of writing all iterations out.
     #[arg(long = "loop")]
     loop_operator: bool,
-    /// Make the network of the C file one of integers, with weights of so many bits, and tell what that costs.
+    /// Make the network of the C file one of integers, with weights of this many bits, and tell what that costs.
     #[arg(long, value_name = "BITS", value_parser = named::<Width>())]
     int: Option<Width>,
     /// Rows to choose scales and rounding of integers by, best those that the model was fitted to; otherwise rows are
