@@ -188,3 +188,46 @@ fn simulations(found: &[Found]) -> Table {
     }
     table
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(simulation: &str, t: usize, rms: f64) -> Found {
+        let loss = |factor: f64| Loss {
+            rms: factor * rms,
+            rms_of_nearest: 10.0 * factor * rms,
+        };
+        Found {
+            set: None,
+            simulation: Some(simulation.to_owned()),
+            t: Some(t),
+            network: String::new(),
+            metric: String::new(),
+            float: 1.0,
+            int8: 1.0,
+            int8_drawn: 1.0,
+            int16: 1.0,
+            int16_drawn: 1.0,
+            loss8: loss(256.0),
+            loss16: loss(1.0),
+        }
+    }
+
+    /// A panel for each simulation, in it what was chosen below what is nearest, for both widths.
+    #[test]
+    fn the_figure_has_all_that_was_found() {
+        let all = [("a", 1, 1e-4), ("a", 2, 2e-4), ("b", 1, 3e-4)];
+        let figure = draw(&all.map(|(name, t, rms)| found(name, t, rms)));
+        let titles: Vec<&str> = figure.panels.iter().map(|p| &*p.title).collect();
+        assert_eq!(titles, ["a", "b"]);
+        let points = |panel: usize, curve: usize| {
+            let points = figure.panels[panel].curves[curve].points.iter();
+            points.map(|p| (p.x, p.centre)).collect::<Vec<_>>()
+        };
+        assert_eq!(points(0, 3), [(1.0, 1e-4), (2.0, 2e-4)]);
+        assert_eq!(points(1, 0), [(1.0, 10.0 * 256.0 * 3e-4)]);
+        assert_eq!(figure.panels[1].curves[0].name, "int8, nearest");
+        assert!(figure.to_svg().contains("</svg>"));
+    }
+}

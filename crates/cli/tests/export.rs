@@ -159,6 +159,21 @@ fn what_cannot_be_exported() {
             &["--int"],
         ),
         (
+            "export m.safetensors --to c --int 8 --seed 3",
+            2,
+            &["--seed says how the rows of --calibrate are read"],
+        ),
+        (
+            "export m.safetensors --to js --header no",
+            2,
+            &["--header says how the rows of --calibrate are read"],
+        ),
+        (
+            "export m.safetensors --to html --data-dir data",
+            2,
+            &["--data-dir says how"],
+        ),
+        (
             "export m.safetensors --to rust --size",
             2,
             &["--size is for --to c"],
