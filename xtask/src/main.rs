@@ -97,7 +97,7 @@ fn dist() -> Result<()> {
     let mut cargo = command("cargo");
     let binary = ["--package", "loopfit-cli", "--bin", "loopfit"];
     cargo.args(["rustc", "--profile", "dist"]).args(binary);
-    cargo.args(["--", "-C", "opt-level=3"]);
+    cargo.args(["--", "-C", "opt-level=3", "-C", "strip=symbols"]);
     if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         let script = workspace().join("xtask/src/no-unwinding.ld");
         let script = format!("-Wl,-T,{}", script.display());
