@@ -1,5 +1,4 @@
 #include "arm-shoulder.h"
-#include <math.h>
 #include <stdint.h>
 
 #ifdef __clang__
@@ -47,10 +46,25 @@ static const float arm_shoulder_output_weights[4] = {
     0.907837f, 0.09455797f, 1.0f, 0.09486563f,
 };
 
-/* a * b + c, rounded once. To do without fmaf, for values within about 1e-6, compile with
+/* a * b + c, rounded once: by the processor, if the compiler says that it can. Otherwise the product is exact in a double, and the
+   sum may be rounded again unless it lies halfway between two floats, or is small; there it is rounded to odd first. To do without, for values within about 1e-6, compile with
    -D'ARM_SHOULDER_FMA(a,b,c)=((a)*(b)+(c))'. */
 #ifndef ARM_SHOULDER_FMA
-#define ARM_SHOULDER_FMA(a, b, c) fmaf((a), (b), (c))
+#ifdef __FP_FAST_FMAF
+#define ARM_SHOULDER_FMA(a, b, c) __builtin_fmaf((a), (b), (c))
+#else
+#define ARM_SHOULDER_FMA(a, b, c) arm_shoulder_fma((a), (b), (c))
+static float arm_shoulder_fma(float a, float b, float c) {
+    const double product = (double)a * (double)b, sum = product + (double)c;
+    union { double value; uint64_t bits; } odd;
+    odd.value = sum;
+    if ((odd.bits & 0x1fffffff) == 0x10000000 || (odd.bits >> 52 & 0x7ff) <= 896) {
+        const double of_c = sum - product, error = (product - (sum - of_c)) + ((double)c - of_c);
+        if (!(odd.bits & 1) && (error > 0.0 || error < 0.0)) odd.bits += (error > 0.0) == (sum > 0.0) ? 1 : -1;
+    }
+    return (float)odd.value;
+}
+#endif
 #endif
 
 /* A row of n weights and its bias: the bias first, then terms in order. */
@@ -140,10 +154,15 @@ static int arm_shoulder_read(const arm_shoulder_input *input, float *x) {
     return status;
 }
 
+/* Not a number, and infinity. */
+static const union { uint64_t bits; double value; } arm_shoulder_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
+#define ARM_SHOULDER_NAN (arm_shoulder_special[0].value)
+#define ARM_SHOULDER_INFINITY (arm_shoulder_special[1].value)
+
 static double arm_shoulder_after(const arm_shoulder_input *input, int iterations) {
     float x[ARM_SHOULDER_D], f[ARM_SHOULDER_OUTPUTS];
     double y;
-    if (arm_shoulder_read(input, x)) return NAN;
+    if (arm_shoulder_read(input, x)) return ARM_SHOULDER_NAN;
     arm_shoulder_network(x, iterations, f);
     y = -0.7541170723536109 + 0.605752754539503 * (double)f[0];
     return y < -1.9822754318690778 ? -1.9822754318690778 : y > 0.40282281486349536 ? 0.40282281486349536 : y;

@@ -8,9 +8,9 @@
  * 856 bytes of tables, 620 multiply-adds for a prediction
  *
  * The values are those of loopfit, bit for bit, unless the compiler contracts or reorders operations: compile with -std=c99,
- * or with -ffp-contract=off in another mode or as C++, and not with -ffast-math. Otherwise the last digits differ. Of the library, fmaf
- * is called, by a Transformer sqrtf too; where the processor has the instruction (ARM with a floating point unit, x86-64 with -mfma),
- * nothing is. Where loopfit refuses a row, because a number is too extreme, the answer is NAN or class -1.
+ * or with -ffp-contract=off in another mode or as C++, and not with -ffast-math. Otherwise the last digits differ. Of the library,
+ * nothing is needed but sqrtf, by Transformers alone. Where the processor has fused multiply-adds (ARM with a floating point unit, x86-64
+ * with -mfma), the file is several times faster. Where loopfit refuses a row, because a number is too extreme, the answer is a NaN or class -1.
  *
  * To see how large it is: cc -std=c99 -Os -c FILE.c && size FILE.o
  */

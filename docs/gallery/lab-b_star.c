@@ -1,5 +1,4 @@
 #include "lab-b_star.h"
-#include <math.h>
 #include <stdint.h>
 
 #ifdef __clang__
@@ -48,10 +47,25 @@ static const float lab_b_star_output_weights[6] = {
     0.25417897f, 0.14054817f, 0.37394294f, 1.0f, 0.0f, 0.14060082f,
 };
 
-/* a * b + c, rounded once. To do without fmaf, for values within about 1e-6, compile with
+/* a * b + c, rounded once: by the processor, if the compiler says that it can. Otherwise the product is exact in a double, and the
+   sum may be rounded again unless it lies halfway between two floats, or is small; there it is rounded to odd first. To do without, for values within about 1e-6, compile with
    -D'LAB_B_STAR_FMA(a,b,c)=((a)*(b)+(c))'. */
 #ifndef LAB_B_STAR_FMA
-#define LAB_B_STAR_FMA(a, b, c) fmaf((a), (b), (c))
+#ifdef __FP_FAST_FMAF
+#define LAB_B_STAR_FMA(a, b, c) __builtin_fmaf((a), (b), (c))
+#else
+#define LAB_B_STAR_FMA(a, b, c) lab_b_star_fma((a), (b), (c))
+static float lab_b_star_fma(float a, float b, float c) {
+    const double product = (double)a * (double)b, sum = product + (double)c;
+    union { double value; uint64_t bits; } odd;
+    odd.value = sum;
+    if ((odd.bits & 0x1fffffff) == 0x10000000 || (odd.bits >> 52 & 0x7ff) <= 896) {
+        const double of_c = sum - product, error = (product - (sum - of_c)) + ((double)c - of_c);
+        if (!(odd.bits & 1) && (error > 0.0 || error < 0.0)) odd.bits += (error > 0.0) == (sum > 0.0) ? 1 : -1;
+    }
+    return (float)odd.value;
+}
+#endif
 #endif
 
 /* A row of n weights and its bias: the bias first, then terms in order. */
@@ -147,10 +161,15 @@ static int lab_b_star_read(const lab_b_star_input *input, float *x) {
     return status;
 }
 
+/* Not a number, and infinity. */
+static const union { uint64_t bits; double value; } lab_b_star_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
+#define LAB_B_STAR_NAN (lab_b_star_special[0].value)
+#define LAB_B_STAR_INFINITY (lab_b_star_special[1].value)
+
 static double lab_b_star_after(const lab_b_star_input *input, int iterations) {
     float x[LAB_B_STAR_D], f[LAB_B_STAR_OUTPUTS];
     double y;
-    if (lab_b_star_read(input, x)) return NAN;
+    if (lab_b_star_read(input, x)) return LAB_B_STAR_NAN;
     lab_b_star_network(x, iterations, f);
     y = 4.060730271559363 + 47.580932526124705 * (double)f[0];
     return y < -107.85373425232731 ? -107.85373425232731 : y > 94.48771962998863 ? 94.48771962998863 : y;

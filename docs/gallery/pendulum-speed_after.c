@@ -1,5 +1,4 @@
 #include "pendulum-speed_after.h"
-#include <math.h>
 #include <stdint.h>
 
 #ifdef __clang__
@@ -47,10 +46,25 @@ static const float pendulum_speed_after_output_weights[4] = {
     -3.3728535f, 0.30131903f, 1.0f, 0.00045384743f,
 };
 
-/* a * b + c, rounded once. To do without fmaf, for values within about 1e-6, compile with
+/* a * b + c, rounded once: by the processor, if the compiler says that it can. Otherwise the product is exact in a double, and the
+   sum may be rounded again unless it lies halfway between two floats, or is small; there it is rounded to odd first. To do without, for values within about 1e-6, compile with
    -D'PENDULUM_SPEED_AFTER_FMA(a,b,c)=((a)*(b)+(c))'. */
 #ifndef PENDULUM_SPEED_AFTER_FMA
-#define PENDULUM_SPEED_AFTER_FMA(a, b, c) fmaf((a), (b), (c))
+#ifdef __FP_FAST_FMAF
+#define PENDULUM_SPEED_AFTER_FMA(a, b, c) __builtin_fmaf((a), (b), (c))
+#else
+#define PENDULUM_SPEED_AFTER_FMA(a, b, c) pendulum_speed_after_fma((a), (b), (c))
+static float pendulum_speed_after_fma(float a, float b, float c) {
+    const double product = (double)a * (double)b, sum = product + (double)c;
+    union { double value; uint64_t bits; } odd;
+    odd.value = sum;
+    if ((odd.bits & 0x1fffffff) == 0x10000000 || (odd.bits >> 52 & 0x7ff) <= 896) {
+        const double of_c = sum - product, error = (product - (sum - of_c)) + ((double)c - of_c);
+        if (!(odd.bits & 1) && (error > 0.0 || error < 0.0)) odd.bits += (error > 0.0) == (sum > 0.0) ? 1 : -1;
+    }
+    return (float)odd.value;
+}
+#endif
 #endif
 
 /* A row of n weights and its bias: the bias first, then terms in order. */
@@ -140,10 +154,15 @@ static int pendulum_speed_after_read(const pendulum_speed_after_input *input, fl
     return status;
 }
 
+/* Not a number, and infinity. */
+static const union { uint64_t bits; double value; } pendulum_speed_after_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
+#define PENDULUM_SPEED_AFTER_NAN (pendulum_speed_after_special[0].value)
+#define PENDULUM_SPEED_AFTER_INFINITY (pendulum_speed_after_special[1].value)
+
 static double pendulum_speed_after_after(const pendulum_speed_after_input *input, int iterations) {
     float x[PENDULUM_SPEED_AFTER_D], f[PENDULUM_SPEED_AFTER_OUTPUTS];
     double y;
-    if (pendulum_speed_after_read(input, x)) return NAN;
+    if (pendulum_speed_after_read(input, x)) return PENDULUM_SPEED_AFTER_NAN;
     pendulum_speed_after_network(x, iterations, f);
     y = 0.0 + 1.9751735662913545 * (double)f[0];
     return y < -3.7343281265338626 ? -3.7343281265338626 : y > 3.7343281265338626 ? 3.7343281265338626 : y;

@@ -1,5 +1,4 @@
 #include "thermistor-celsius.h"
-#include <math.h>
 #include <stdint.h>
 
 #ifdef __clang__
@@ -34,10 +33,25 @@ static const float thermistor_celsius_output_weights[4] = {
     -0.6498584f, 1.0f, 0.0f, 0.010736268f,
 };
 
-/* a * b + c, rounded once. To do without fmaf, for values within about 1e-6, compile with
+/* a * b + c, rounded once: by the processor, if the compiler says that it can. Otherwise the product is exact in a double, and the
+   sum may be rounded again unless it lies halfway between two floats, or is small; there it is rounded to odd first. To do without, for values within about 1e-6, compile with
    -D'THERMISTOR_CELSIUS_FMA(a,b,c)=((a)*(b)+(c))'. */
 #ifndef THERMISTOR_CELSIUS_FMA
-#define THERMISTOR_CELSIUS_FMA(a, b, c) fmaf((a), (b), (c))
+#ifdef __FP_FAST_FMAF
+#define THERMISTOR_CELSIUS_FMA(a, b, c) __builtin_fmaf((a), (b), (c))
+#else
+#define THERMISTOR_CELSIUS_FMA(a, b, c) thermistor_celsius_fma((a), (b), (c))
+static float thermistor_celsius_fma(float a, float b, float c) {
+    const double product = (double)a * (double)b, sum = product + (double)c;
+    union { double value; uint64_t bits; } odd;
+    odd.value = sum;
+    if ((odd.bits & 0x1fffffff) == 0x10000000 || (odd.bits >> 52 & 0x7ff) <= 896) {
+        const double of_c = sum - product, error = (product - (sum - of_c)) + ((double)c - of_c);
+        if (!(odd.bits & 1) && (error > 0.0 || error < 0.0)) odd.bits += (error > 0.0) == (sum > 0.0) ? 1 : -1;
+    }
+    return (float)odd.value;
+}
+#endif
 #endif
 
 /* A row of n weights and its bias: the bias first, then terms in order. */
@@ -125,10 +139,15 @@ static int thermistor_celsius_read(const thermistor_celsius_input *input, float 
     return status;
 }
 
+/* Not a number, and infinity. */
+static const union { uint64_t bits; double value; } thermistor_celsius_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
+#define THERMISTOR_CELSIUS_NAN (thermistor_celsius_special[0].value)
+#define THERMISTOR_CELSIUS_INFINITY (thermistor_celsius_special[1].value)
+
 static double thermistor_celsius_after(const thermistor_celsius_input *input, int iterations) {
     float x[THERMISTOR_CELSIUS_D], f[THERMISTOR_CELSIUS_OUTPUTS];
     double y;
-    if (thermistor_celsius_read(input, x)) return NAN;
+    if (thermistor_celsius_read(input, x)) return THERMISTOR_CELSIUS_NAN;
     thermistor_celsius_network(x, iterations, f);
     y = 28.49558429627974 + 39.0344379789947 * (double)f[0];
     return y < -47.86823161340885 ? -47.86823161340885 : y > 141.58867121948782 ? 141.58867121948782 : y;

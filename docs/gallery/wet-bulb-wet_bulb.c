@@ -1,5 +1,4 @@
 #include "wet-bulb-wet_bulb.h"
-#include <math.h>
 #include <stdint.h>
 
 #ifdef __clang__
@@ -37,10 +36,25 @@ static const float wet_bulb_wet_bulb_output_weights[4] = {
     0.76616293f, 0.723129f, 1.0f, -0.5902553f,
 };
 
-/* a * b + c, rounded once. To do without fmaf, for values within about 1e-6, compile with
+/* a * b + c, rounded once: by the processor, if the compiler says that it can. Otherwise the product is exact in a double, and the
+   sum may be rounded again unless it lies halfway between two floats, or is small; there it is rounded to odd first. To do without, for values within about 1e-6, compile with
    -D'WET_BULB_WET_BULB_FMA(a,b,c)=((a)*(b)+(c))'. */
 #ifndef WET_BULB_WET_BULB_FMA
-#define WET_BULB_WET_BULB_FMA(a, b, c) fmaf((a), (b), (c))
+#ifdef __FP_FAST_FMAF
+#define WET_BULB_WET_BULB_FMA(a, b, c) __builtin_fmaf((a), (b), (c))
+#else
+#define WET_BULB_WET_BULB_FMA(a, b, c) wet_bulb_wet_bulb_fma((a), (b), (c))
+static float wet_bulb_wet_bulb_fma(float a, float b, float c) {
+    const double product = (double)a * (double)b, sum = product + (double)c;
+    union { double value; uint64_t bits; } odd;
+    odd.value = sum;
+    if ((odd.bits & 0x1fffffff) == 0x10000000 || (odd.bits >> 52 & 0x7ff) <= 896) {
+        const double of_c = sum - product, error = (product - (sum - of_c)) + ((double)c - of_c);
+        if (!(odd.bits & 1) && (error > 0.0 || error < 0.0)) odd.bits += (error > 0.0) == (sum > 0.0) ? 1 : -1;
+    }
+    return (float)odd.value;
+}
+#endif
 #endif
 
 /* A row of n weights and its bias: the bias first, then terms in order. */
@@ -134,10 +148,15 @@ static int wet_bulb_wet_bulb_read(const wet_bulb_wet_bulb_input *input, float *x
     return status;
 }
 
+/* Not a number, and infinity. */
+static const union { uint64_t bits; double value; } wet_bulb_wet_bulb_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
+#define WET_BULB_WET_BULB_NAN (wet_bulb_wet_bulb_special[0].value)
+#define WET_BULB_WET_BULB_INFINITY (wet_bulb_wet_bulb_special[1].value)
+
 static double wet_bulb_wet_bulb_after(const wet_bulb_wet_bulb_input *input, int iterations) {
     float x[WET_BULB_WET_BULB_D], f[WET_BULB_WET_BULB_OUTPUTS];
     double y;
-    if (wet_bulb_wet_bulb_read(input, x)) return NAN;
+    if (wet_bulb_wet_bulb_read(input, x)) return WET_BULB_WET_BULB_NAN;
     wet_bulb_wet_bulb_network(x, iterations, f);
     y = 9.390036337489645 + 17.865064170613028 * (double)f[0];
     return y < -20.99043480149832 ? -20.99043480149832 : y > 50.035021593271324 ? 50.035021593271324 : y;

@@ -12,6 +12,7 @@ use loopfit_likelihood::{Energy, Gaussian, Likelihood, Multiclass};
 use loopfit_model::{Bounds, ModelFile, Network, Tying, init};
 use loopfit_numerics::stream::Stream;
 use loopfit_search::protocol::Protocol;
+use loopfit_study::models::Models;
 use loopfit_study::progress::Progress;
 use loopfit_study::run::Prepared;
 use loopfit_study::store::{self, Store};
@@ -288,7 +289,8 @@ fn use_store(path: &Path) -> bool {
     let exported = store::export(&store, &mut std::io::sink()).is_ok();
     for named in store.studies().into_iter().flatten() {
         let _ = results::read(&store, &named);
-        let _ = report::report(&store, &named);
+        let models = Models::read(&store, &named, None).unwrap_or_default();
+        let _ = report::report(&store, &named, &models);
     }
     exported
 }

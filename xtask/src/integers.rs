@@ -1,16 +1,21 @@
 //! `cargo xtask bench integers`: what integers cost in accuracy, on the paper's data sets and by iterations.
 //!
-//! The library's benchmark `integers` fits, exports, compiles and scores; here are its tables.
+//! The library's benchmark `integers` fits, exports, compiles and scores; here are its tables and the figure of bits against
+//! iterations.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use loopfit_report::figure::{Curve, Curves, Panel, Scale};
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
 use serde::Deserialize;
 
-use crate::command;
+use crate::{command, workspace};
+
+/// Where the figure goes; `docs/export.md` shows it.
+const FIGURE: &str = "docs/integers.svg";
 
 #[derive(Args)]
 pub(crate) struct Integers {
@@ -72,7 +77,47 @@ impl Integers {
                 }
             );
         }
+        let figure = workspace().join(FIGURE);
+        std::fs::write(&figure, draw(&found).to_svg())
+            .with_context(|| format!("cannot write {}", figure.display()))?;
+        println!("The figure is {FIGURE}.");
         Ok(())
+    }
+}
+
+/// The difference from the model against T, a panel for each simulation.
+fn draw(found: &[Found]) -> Curves {
+    let mut names: Vec<&String> = Vec::new();
+    for name in found.iter().filter_map(|f| f.simulation.as_ref()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let panel = |name: &String| {
+        let own = found.iter().filter(|f| f.simulation.as_ref() == Some(name));
+        let own: Vec<&Found> = own.collect();
+        let curve = |label: &str, color, dashed, of: &dyn Fn(&Found) -> f64| {
+            let points = own.iter().filter_map(|f| Some((f.t? as f64, of(f))));
+            Curve::line(label, color, dashed, points)
+        };
+        Panel {
+            title: name.clone(),
+            x_label: "iterations T".to_owned(),
+            y_label: "root mean square difference".to_owned(),
+            x_scale: Scale::Log,
+            y_scale: Scale::Log,
+            curves: vec![
+                curve("int8, nearest", 0, true, &|f| f.loss8.rms_of_nearest),
+                curve("int8", 0, false, &|f| f.loss8.rms),
+                curve("int16, nearest", 1, true, &|f| f.loss16.rms_of_nearest),
+                curve("int16", 1, false, &|f| f.loss16.rms),
+            ],
+            levels: Vec::new(),
+        }
+    };
+    Curves {
+        title: "What integers cost, by bits and iterations".to_owned(),
+        panels: names.into_iter().map(panel).collect(),
     }
 }
 
@@ -142,4 +187,47 @@ fn simulations(found: &[Found]) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(simulation: &str, t: usize, rms: f64) -> Found {
+        let loss = |factor: f64| Loss {
+            rms: factor * rms,
+            rms_of_nearest: 10.0 * factor * rms,
+        };
+        Found {
+            set: None,
+            simulation: Some(simulation.to_owned()),
+            t: Some(t),
+            network: String::new(),
+            metric: String::new(),
+            float: 1.0,
+            int8: 1.0,
+            int8_drawn: 1.0,
+            int16: 1.0,
+            int16_drawn: 1.0,
+            loss8: loss(256.0),
+            loss16: loss(1.0),
+        }
+    }
+
+    /// A panel for each simulation, in it what was chosen below what is nearest, for both widths.
+    #[test]
+    fn the_figure_has_all_that_was_found() {
+        let all = [("a", 1, 1e-4), ("a", 2, 2e-4), ("b", 1, 3e-4)];
+        let figure = draw(&all.map(|(name, t, rms)| found(name, t, rms)));
+        let titles: Vec<&str> = figure.panels.iter().map(|p| &*p.title).collect();
+        assert_eq!(titles, ["a", "b"]);
+        let points = |panel: usize, curve: usize| {
+            let points = figure.panels[panel].curves[curve].points.iter();
+            points.map(|p| (p.x, p.centre)).collect::<Vec<_>>()
+        };
+        assert_eq!(points(0, 3), [(1.0, 1e-4), (2.0, 2e-4)]);
+        assert_eq!(points(1, 0), [(1.0, 10.0 * 256.0 * 3e-4)]);
+        assert_eq!(figure.panels[1].curves[0].name, "int8, nearest");
+        assert!(figure.to_svg().contains("</svg>"));
+    }
 }

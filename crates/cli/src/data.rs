@@ -126,10 +126,15 @@ enum YesNo {
 }
 
 impl ReadArguments {
-    /// Refuses what says how another kind of DATA is read.
-    pub(crate) fn check(&self, name: &DataName, seed: Option<u64>) -> Result<()> {
-        let file = matches!(name, DataName::File(_));
-        let given = [
+    /// An option that was given, if one was.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let folder = self.folder.data_dir.is_some();
+        self.of_files().or(folder.then_some("--data-dir"))
+    }
+
+    /// An option for files that was given, if one was.
+    fn of_files(&self) -> Option<&'static str> {
+        let all = [
             (self.header.is_some(), "--header"),
             (self.delimiter.is_some(), "--delimiter"),
             (self.decimal.is_some(), "--decimal"),
@@ -137,7 +142,14 @@ impl ReadArguments {
             (self.max_columns.is_some(), "--max-columns"),
             (self.max_bytes.is_some(), "--max-bytes"),
         ];
-        if let Some((_, option)) = given.iter().find(|(given, _)| *given && !file) {
+        let given = all.into_iter().find(|(given, _)| *given);
+        given.map(|(_, option)| option)
+    }
+
+    /// Refuses what says how another kind of DATA is read.
+    pub(crate) fn check(&self, name: &DataName, seed: Option<u64>) -> Result<()> {
+        let file = matches!(name, DataName::File(_));
+        if let (Some(option), false) = (self.of_files(), file) {
             return Err(usage(format!("{option} is for files: leave it out")));
         }
         if !matches!(name, DataName::Set(_)) && self.folder.data_dir.is_some() {

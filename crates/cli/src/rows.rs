@@ -30,6 +30,18 @@ impl RowsArguments {
         self.seed.unwrap_or(0)
     }
 
+    /// An option that was given, if one was.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let own = [
+            (self.seed.is_some(), "--seed"),
+            (self.no_header, "--no-header"),
+        ];
+        let given = own.into_iter().find(|(given, _)| *given);
+        given
+            .map(|(_, option)| option)
+            .or_else(|| self.read.given())
+    }
+
     /// All rows, with columns `carried` that are kept as they are written.
     pub(crate) fn table(
         &self,

@@ -39,6 +39,22 @@ fn counts_are_fitted_scored_and_predicted_with_their_exposure() {
     let score = json(&place, "score m.safetensors t.csv --json");
     assert!(score["value"].as_f64().unwrap() < 0.3, "{score}");
     assert!(score["also"]["D2"].as_f64().unwrap() > 0.9, "{score}");
+    // The largest of the absolute errors, by the predictions themselves.
+    let predicted = json(&place, "predict m.safetensors t.csv --json");
+    let means = predicted["predictions"].as_array().unwrap().iter();
+    let table = table(200);
+    let rows = table
+        .lines()
+        .map(|line| line.split(',').collect::<Vec<_>>());
+    let rows: Vec<Vec<&str>> = rows.collect();
+    let at = rows[0].iter().position(|name| *name == "claims").unwrap();
+    let counts = rows[1..].iter().map(|row| row[at].parse::<f64>().unwrap());
+    let errors = means
+        .zip(counts)
+        .map(|(m, y)| (m.as_f64().unwrap() - y).abs());
+    let largest = errors.fold(0.0, f64::max);
+    let told = score["also"]["largest error"].as_f64().unwrap();
+    assert!((told / largest - 1.0).abs() < 1e-5, "{told} {largest}");
     place.write("new.csv", "x,days\n0.5,1\n0.5,4\n");
     let predicted = json(&place, "predict m.safetensors new.csv --json");
     let text = predicted.to_string();

@@ -83,7 +83,6 @@ int main(void) {
         .args(["-std=c99", "-O2", "-o"])
         .arg(place.path("main"))
         .arg(place.path("main.c"))
-        .arg("-lm")
         .output();
     let compiled = compiled.unwrap();
     assert!(
@@ -158,6 +157,21 @@ fn what_cannot_be_exported() {
             "export m.safetensors --to c --calibrate data.csv",
             2,
             &["--int"],
+        ),
+        (
+            "export m.safetensors --to c --int 8 --seed 3",
+            2,
+            &["--seed says how the rows of --calibrate are read"],
+        ),
+        (
+            "export m.safetensors --to js --header no",
+            2,
+            &["--header says how the rows of --calibrate are read"],
+        ),
+        (
+            "export m.safetensors --to html --data-dir data",
+            2,
+            &["--data-dir says how"],
         ),
         (
             "export m.safetensors --to rust --size",

@@ -161,6 +161,25 @@ fn a_protocol_of_ones_own() {
     }
     place.ok("study report runs --out elsewhere");
     assert_eq!(place.read("elsewhere/mine.html"), page.as_bytes());
+    // The best model of each method has a page, which both reports lead to.
+    for method in ["single", "loop", "untied"] {
+        let name = format!("models/mine/sensor-{method}.html");
+        assert!(page.contains(&format!("href=\"{name}\"")), "{name}");
+        assert!(text.contains(&format!("]({name})")), "{text}");
+        let model = String::from_utf8(place.read(&format!("elsewhere/{name}"))).unwrap();
+        assert!(model.contains("A model at work") && model.contains("of at most B = 48"));
+    }
+    // Without the table they cannot be made again.
+    std::fs::rename(place.path("sensor.csv"), place.path("gone.csv")).unwrap();
+    let output = place.run("study report runs --out without");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("no pages of the best models on sensor: "),
+        "{said}"
+    );
+    assert!(!place.path("without/models").exists());
+    std::fs::rename(place.path("gone.csv"), place.path("sensor.csv")).unwrap();
     // Nothing is left to do, and nothing changes.
     let before = content(&place, "runs");
     place.ok("study run mine.toml --out runs --quiet");

@@ -2,14 +2,14 @@
 
 use crate::description::{Column, Description, Kind, Output, Reading};
 use crate::names::table;
-use crate::parts::{constants, parts, template, templates};
-use crate::{Export, Format, Options, preamble, says};
+use crate::parts::{constants, parts, template, templates, weights, with_floor};
+use crate::{Export, Format, Options, comments, says};
 
 const ABOUT: &str = "\
 The network has the bits of loopfit; exponentials of probabilities and means are those of the engine that runs this, so
 that their last digits may differ.
 
-A row is an object with the columns by their names. Missing cells are null, undefined, \"\" or NaN, and texts that are no
+A row is an object with the columns by their names. Missing cells are null, undefined, \"\" or NaN, and texts that are not a
 category count as unknown. Where loopfit refuses a row, because a number is too extreme, the answer is NaN or the label null.
 ";
 
@@ -26,10 +26,7 @@ pub(crate) fn export(d: &Description, options: &Options) -> Export {
 /// The text of the module.
 pub(crate) fn module(d: &Description, options: &Options) -> String {
     let network = &d.network;
-    let lines = preamble(d, ABOUT).into_iter();
-    let mut body: String = lines
-        .map(|line| format!("// {line}").trim_end().to_string() + "\n")
-        .collect();
+    let mut body = comments(d, ABOUT);
     body += &format!("\nexport const columns = {};\n", literals(d.names()));
     body += &format!("export const iterations = {};\n", network.iterations);
     if !d.classes().is_empty() {
@@ -37,14 +34,9 @@ pub(crate) fn module(d: &Description, options: &Options) -> String {
         body += &format!("export const classes = {};\n", literals(names));
     }
     body += &declared(d);
-    let tables = [
-        ("inputWeights", &network.input),
-        ("blockWeights", &network.blocks.concat()),
-        ("outputWeights", &network.output),
-    ];
-    for (name, values) in tables.into_iter().filter(|(_, values)| !values.is_empty()) {
-        let values = table(values, "  ", float);
-        body += &format!("const {name} = new Float32Array([\n{values}]);\n");
+    for (name, values) in weights(network) {
+        let values = table(&values, "  ", float);
+        body += &format!("const {name}Weights = new Float32Array([\n{values}]);\n");
     }
     let readings: String = d.columns.iter().map(reading).collect();
     body += &format!("const readings = [\n{readings}];\n\n");
@@ -155,12 +147,8 @@ fn answers(d: &Description) -> String {
                 true => template!("js", "multiclass", "js"),
                 false => template!("js", "binary", "js"),
             };
-            let answer = template!("js", "classes", "js");
-            let answer = answer.replace("ROOM", &format!("{room:?}"));
-            format!(
-                "{probabilities}{}",
-                answer.replace("LEAST", &format!("{least:?}"))
-            )
+            let answer = with_floor(template!("js", "classes", "js"), *room, *least);
+            format!("{probabilities}{answer}")
         }
     }
 }

@@ -306,6 +306,13 @@ fn preamble_of(d: &Description, sizes: Sizes, about: &str) -> Vec<String> {
     lines
 }
 
+/// The same as comments of one line each.
+fn comments(d: &Description, about: &str) -> String {
+    let lines = preamble(d, about).into_iter();
+    let comment = |line: String| format!("// {line}").trim_end().to_string() + "\n";
+    lines.map(comment).collect()
+}
+
 /// What the function that predicts gives.
 fn says(output: &Output) -> String {
     let quoted = names::quoted;

@@ -71,6 +71,34 @@ pub(crate) fn constants(d: &Description) -> (Constants<usize>, Constants<f32>) {
     (sizes, numbers)
 }
 
+/// The tables of weights that there are, each by what it belongs to.
+pub(crate) fn weights(network: &Network) -> Vec<(&'static str, Vec<f32>)> {
+    let mut tables = vec![
+        ("input", network.input.clone()),
+        ("block", network.blocks.concat()),
+        ("output", network.output.clone()),
+    ];
+    tables.retain(|(_, values)| !values.is_empty());
+    tables
+}
+
+/// How many inputs each token of a Transformer reads, and which; of other networks, nothing.
+pub(crate) fn tokens(network: &Network) -> Vec<(&'static str, Vec<usize>)> {
+    match &network.kind {
+        Kind::Ffn { .. } => Vec::new(),
+        Kind::Transformer { tokens } => vec![
+            ("sizes", tokens.iter().map(Vec::len).collect()),
+            ("inputs", tokens.concat()),
+        ],
+    }
+}
+
+/// A template of classes with the floor of their probabilities.
+pub(crate) fn with_floor(template: &str, room: f64, least: f64) -> String {
+    let template = template.replace("ROOM", &format!("{room:?}"));
+    template.replace("LEAST", &format!("{least:?}"))
+}
+
 /// The templates of a format by their parts.
 macro_rules! templates {
     ($folder:literal, $end:literal) => {{

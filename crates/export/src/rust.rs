@@ -1,9 +1,9 @@
 //! Rust: one file without dependencies, for programs without the standard library too.
 
-use crate::description::{Description, Kind, Output, Reading};
+use crate::description::{Description, Output, Reading};
 use crate::names::{identifiers, quoted, table};
-use crate::parts::{constants, parts, template, templates};
-use crate::{Export, Format, Options, preamble, renamed, says};
+use crate::parts::{constants, parts, template, templates, tokens, weights, with_floor};
+use crate::{Export, Format, Options, comments, renamed, says};
 
 const ABOUT: &str = "\
 The values are those of loopfit, bit for bit. Nothing but `core` is used. Where loopfit refuses a row, because a
@@ -13,10 +13,7 @@ number is too extreme, the answer is not a number, or none.
 pub(crate) fn export(d: &Description, options: &Options) -> Export {
     let fields = identifiers(&d.names(), "model");
     let network = &d.network;
-    let lines = preamble(d, ABOUT).into_iter();
-    let mut body: String = lines
-        .map(|line| format!("// {line}").trim_end().to_string() + "\n")
-        .collect();
+    let mut body = comments(d, ABOUT);
     body += &texts(
         "\n/// The columns of a row as tables call them.",
         "COLUMNS",
@@ -31,17 +28,10 @@ pub(crate) fn export(d: &Description, options: &Options) -> Export {
         body += &texts("/// The classes.", "CLASSES", &names);
     }
     body += &declared(d);
-    let tables = [
-        ("INPUT_WEIGHTS", &network.input),
-        ("BLOCK_WEIGHTS", &network.blocks.concat()),
-        ("OUTPUT_WEIGHTS", &network.output),
-    ];
-    for (name, values) in tables.into_iter().filter(|(_, values)| !values.is_empty()) {
-        let (count, values) = (
-            values.len(),
-            table(values, "    ", |v: f32| format!("{v:?}")),
-        );
-        body += &format!("static {name}: [f32; {count}] = [\n{values}];\n");
+    for (name, values) in weights(network) {
+        let (name, count) = (name.to_uppercase(), values.len());
+        let values = table(&values, "    ", |v: f32| format!("{v:?}"));
+        body += &format!("static {name}_WEIGHTS: [f32; {count}] = [\n{values}];\n");
     }
     body += &input(d, &fields);
     body += "\n";
@@ -75,11 +65,9 @@ fn declared(d: &Description) -> String {
     let mut text = String::from("\n");
     text.extend(sizes.into_iter().map(size));
     text.extend(numbers.into_iter().map(number));
-    if let Kind::Transformer { tokens } = &d.network.kind {
-        let counts: Vec<usize> = tokens.iter().map(Vec::len).collect();
-        for (name, values) in [("TOKEN_SIZES", counts), ("TOKEN_INPUTS", tokens.concat())] {
-            text += &format!("const {name}: [usize; {}] = {values:?};\n", values.len());
-        }
+    for (name, values) in tokens(&d.network) {
+        let (name, count) = (name.to_uppercase(), values.len());
+        text += &format!("const TOKEN_{name}: [usize; {count}] = {values:?};\n");
     }
     text
 }
@@ -252,14 +240,8 @@ fn answers(d: &Description, fields: &[String]) -> String {
                 ),
                 false => template!("rust", "binary", "rs"),
             };
-            let after = template!("rust", "classes", "rs");
-            let after = after
-                .replace("ROOM", &format!("{room:?}"))
-                .replace("INPUT", of);
-            format!(
-                "{exp}{probabilities}{}",
-                after.replace("LEAST", &format!("{least:?}"))
-            )
+            let after = with_floor(template!("rust", "classes", "rs"), *room, *least);
+            format!("{exp}{probabilities}{}", after.replace("INPUT", of))
         }
     }
 }

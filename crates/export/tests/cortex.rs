@@ -86,7 +86,7 @@ fn run(export: &Export, rows: &str, processor: (&[&str], &str), floats: bool) ->
         gcc
     };
     let mut whole = compiler();
-    // Assembler in C is no C99.
+    // Assembler in C is not C99.
     whole.args([
         "-std=gnu99",
         "-DMODEL_FILE=\"model.c\"",
@@ -100,7 +100,7 @@ fn run(export: &Export, rows: &str, processor: (&[&str], &str), floats: bool) ->
         "start.c",
         "main.c",
     ]);
-    succeeds(whole.args(["-lm", "-o", "main.elf"]));
+    succeeds(whole.args(["-o", "main.elf"]));
     let mut emulator = Command::new("qemu-system-arm");
     emulator.args([
         "-M",

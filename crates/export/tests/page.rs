@@ -3,8 +3,9 @@
 #![allow(clippy::print_stderr, reason = "a test says what it skips")]
 
 mod common;
+use common::programs::found;
 use common::{Answer, Case, Cell, cases};
-use loopfit_export::{Description, Format, Options, export};
+use loopfit_export::{Description, Format, Options, Output, export};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -53,23 +54,23 @@ fn rows(case: &Case) -> Vec<(Value, &Answer)> {
     some.chain(earlier.iter().take(EARLIER)).cloned().collect()
 }
 
-fn browser() -> Option<Command> {
+fn browser() -> Option<&'static str> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
-    let there = |name: &&&str| {
+    let there = |name: &&'static str| {
         let version = Command::new(name).arg("--version").output();
         version.is_ok_and(|o| o.status.success())
     };
-    let name = names.iter().find(there);
+    let name = names.into_iter().find(there);
     if name.is_none() {
         eprintln!("no Chromium is there: no page was shown");
     }
-    name.map(Command::new)
+    name
 }
 
 /// What pages tell once a browser has shown them: rows and problems of each.
-fn shown(mut browser: Command, folder: &Path) -> Vec<Vec<String>> {
+fn shown(browser: &str, folder: &Path) -> Vec<Vec<String>> {
     let profile = format!("--user-data-dir={}", folder.join("profile").display());
-    let output = browser
+    let output = Command::new(browser)
         .args([
             "--headless",
             "--no-sandbox",
@@ -158,6 +159,79 @@ fn a_browser_shows_what_predict_says() {
         }
     }
     assert!(compared > 3 * cases.len());
+}
+
+/// A loop of numbers and categories, by the keyboard of a browser alone, in both schemes, and on paper.
+#[test]
+fn a_page_needs_no_mouse_and_can_be_printed() {
+    let Some(browser) = browser() else { return };
+    if found("node").is_none() {
+        return;
+    }
+    let is_told = |case: &&Case| {
+        let d = Description::new(&case.model, true).unwrap();
+        let texts = d
+            .columns
+            .iter()
+            .filter(|c| c.reading.categories().is_some());
+        let texts = texts.count();
+        // One that is not held to a range, so that a slider shows.
+        let response = matches!(d.output, Output::Response { range: None, .. });
+        response && d.network.iterations > 1 && texts > 0 && texts < d.columns.len()
+    };
+    let cases = cases();
+    let case = cases.iter().find(is_told).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("page.html"), page(case)).unwrap();
+    std::fs::write(at("keys.mjs"), include_str!("programs/page_keys.mjs")).unwrap();
+    let mut node = Command::new("node");
+    node.arg(at("keys.mjs")).arg(browser);
+    let output = node
+        .args([at("profile"), at("page.html")])
+        .output()
+        .unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    let text = told.to_string();
+    // Every control is reached, in the order of the page, and shows that it is.
+    let operated = told["operated"].as_u64().unwrap();
+    let in_order: Vec<u64> = (0..operated).collect();
+    assert!(operated > 6, "{text}");
+    assert_eq!(told["reached"], json!(in_order), "{text}");
+    assert_eq!(told["marked"], json!(true), "{text}");
+    // And does what it is for.
+    let differ = |key: &str| told[key][0] != told[key][1];
+    for key in ["slider", "step", "select", "typical"] {
+        assert!(differ(key), "{key}: {text}");
+    }
+    assert_ne!(told["before"], told["after"], "{text}");
+    let t = case.model.parameters.network().tying().iterations();
+    let of = |shown: usize| format!("{shown} of {t}");
+    assert_eq!(told["iteration"], json!([of(t), of(1)]), "{text}");
+    let early = told["early"].as_str().unwrap();
+    assert!(
+        early.ends_with(&format!(" after {} iterations", of(1))),
+        "{text}"
+    );
+    assert_eq!(told["play"], json!(["Play", "Pause"]), "{text}");
+    assert_eq!(told["played"], json!(of(t)), "{text}");
+    // Texts have the contrast that WCAG 2 asks for, AA; paper is white even where the screen is dark.
+    let papers = [("light", true), ("dark", false), ("print", true)];
+    for (scheme, white) in papers {
+        let scheme = &told["schemes"][scheme];
+        assert_eq!(scheme["paper"] == json!("rgb(255, 255, 255)"), white);
+        for (of, contrast) in scheme["contrasts"].as_object().unwrap() {
+            assert!(contrast.as_f64().unwrap() >= 4.5, "{of}: {scheme}");
+        }
+    }
+    // Paper has no controls, nothing beside its edge, and the screen comes back.
+    assert_eq!(told["printed"]["controls"], json!(0), "{text}");
+    assert_eq!(told["printed"]["wide"], json!(0), "{text}");
+    let pages = told["printed"]["pages"].as_u64().unwrap();
+    assert!((1..=8).contains(&pages), "{text}");
+    assert!(told["width"].as_f64().unwrap() <= 1.0, "{text}");
+    assert_eq!(told["problems"], json!([]), "{text}");
 }
 
 /// A number as JavaScript writes it.

@@ -7,6 +7,7 @@ use common::programs::{
 };
 use common::{Case, cases};
 use loopfit_export::{Export, Format, Options, export};
+use loopfit_model::Architecture;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -38,27 +39,42 @@ fn exported(cases: &[Case], format: Format, folder: &Path) -> Vec<Export> {
 
 #[test]
 fn c_has_the_bits_of_predict() {
-    let Some(mut compiler) = found("cc") else {
+    if found("cc").is_none() {
         return;
-    };
+    }
     let cases = cases();
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    exported(&cases, Format::C, folder.path());
+    for (case, export) in cases.iter().zip(exported(&cases, Format::C, folder.path())) {
+        let network = case.model.parameters.network();
+        let roots = matches!(network.architecture(), Architecture::Transformer { .. });
+        let text = export.body.text().unwrap();
+        assert_eq!(text.contains("math.h"), roots, "{network}");
+    }
     let (all, main) = c_program(&cases);
     std::fs::write(at("all.c"), &all).unwrap();
     std::fs::write(at("main.c"), format!("{all}{main}")).unwrap();
-    succeeds(
-        compiler
-            .args(WARNINGS)
-            .args(["-std=c99", "-O1", "-o"])
-            .arg(at("main"))
-            .arg(at("main.c"))
-            .arg("-lm"),
-    );
-    let lines = answers(&mut Command::new(at("main")), lines(&cases));
-    let lines: Vec<String> = lines.iter().map(|line| line.trim().to_string()).collect();
-    compare(&cases, &lines, None);
+    // With multiply-adds of the file itself, and with those of the processor where it has them.
+    let mut ways = vec![&[][..]];
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("fma") {
+        ways.push(&["-mfma"]);
+    }
+    for way in ways {
+        let mut compiler = found("cc").unwrap();
+        succeeds(
+            compiler
+                .args(WARNINGS)
+                .args(["-std=c99", "-O1", "-o"])
+                .arg(at("main"))
+                .args(way)
+                .arg(at("main.c"))
+                .arg("-lm"),
+        );
+        let lines = answers(&mut Command::new(at("main")), lines(&cases));
+        let lines: Vec<String> = lines.iter().map(|line| line.trim().to_string()).collect();
+        compare(&cases, &lines, None);
+    }
     if let Some(mut compiler) = found("c++") {
         succeeds(
             compiler

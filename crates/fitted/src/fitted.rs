@@ -242,96 +242,99 @@ impl FittedModel {
             parameters,
             bounds,
         };
-        match contradiction(&model) {
+        match model.contradiction() {
             None => Ok(model),
             Some(why) => Err(ModelError::Contradiction { file, why }),
         }
     }
 }
 
-/// What parts of a model file say against each other, if anything.
-fn contradiction(model: &FittedModel) -> Option<String> {
-    let (likelihood, preprocessing) = (model.likelihood, &model.preprocessing);
-    let network = model.parameters.network();
-    let (task, d, outputs) = (
-        preprocessing.task(),
-        preprocessing.d(),
-        likelihood.outputs(),
-    );
-    let suits = match likelihood {
-        Likelihood::Gaussian(_) | Likelihood::Laplace(_) => task == Task::Regression,
-        Likelihood::Poisson(_) => task == Task::Count,
-        Likelihood::Bernoulli(_) => task == Task::Binary,
-        Likelihood::Multiclass(m) => {
-            task == Task::Multiclass {
-                classes: m.classes(),
+impl FittedModel {
+    /// What parts of a model say against each other, if anything.
+    pub fn contradiction(&self) -> Option<String> {
+        let model = self;
+        let (likelihood, preprocessing) = (model.likelihood, &model.preprocessing);
+        let network = model.parameters.network();
+        let (task, d, outputs) = (
+            preprocessing.task(),
+            preprocessing.d(),
+            likelihood.outputs(),
+        );
+        let suits = match likelihood {
+            Likelihood::Gaussian(_) | Likelihood::Laplace(_) => task == Task::Regression,
+            Likelihood::Poisson(_) => task == Task::Count,
+            Likelihood::Bernoulli(_) => task == Task::Binary,
+            Likelihood::Multiclass(m) => {
+                task == Task::Multiclass {
+                    classes: m.classes(),
+                }
             }
+            Likelihood::Energy(_) => task == Task::Density,
+        };
+        let classes = match task {
+            Task::Binary => 2,
+            Task::Multiclass { classes } => classes,
+            Task::Regression | Task::Count | Task::Density => 0,
+        };
+        let target_suits = match preprocessing.target() {
+            Some(Target::Response { .. }) => task == Task::Regression,
+            Some(Target::Count { .. }) => task == Task::Count,
+            Some(Target::Classes { .. }) => task.is_classification(),
+            None => task == Task::Density,
+        };
+        // Raw inputs of a density have mean 0 and scale 1: they live in the unit cube already.
+        let in_cube = |input: &Input| match input {
+            Input::Unit { .. } => true,
+            Input::Numeric { mean, sd, .. } => *mean == 0.0 && *sd == 1.0,
+            Input::Categorical { .. } | Input::Binary { .. } => false,
+        };
+        let names: Vec<&str> = preprocessing.inputs().iter().map(Input::name).collect();
+        let target_name = preprocessing.target().map(Target::name);
+        let twice = (0..names.len())
+            .find(|i| names[..*i].contains(&names[*i]) || target_name == Some(names[*i]));
+        if let Some(i) = twice {
+            Some(format!("its column `{}` plays two parts", names[i]))
+        } else if model.provenance.budget < network.count() {
+            Some(format!(
+                "its network has {} numbers, its cap is {}",
+                network.count(),
+                model.provenance.budget
+            ))
+        } else if d != network.d() {
+            Some(format!(
+                "its preprocessing gives {d} inputs, its network takes {}",
+                network.d()
+            ))
+        } else if outputs != network.outputs() {
+            Some(format!(
+                "its likelihood needs {outputs} outputs, its network has {}",
+                network.outputs()
+            ))
+        } else if !suits {
+            Some(format!(
+                "the {} likelihood does not suit its task",
+                likelihood.name()
+            ))
+        } else if !target_suits {
+            Some("its target does not suit its task".to_string())
+        } else if preprocessing.class_names().len() != classes {
+            Some(format!(
+                "it names {} classes, its task has {classes}",
+                preprocessing.class_names().len()
+            ))
+        } else if let Some(why) = model.assessment.as_ref().and_then(Assessment::wrong) {
+            Some(why.to_string())
+        } else if model.known_floor().is_none() {
+            Some("its least probability leaves no room for others".to_string())
+        } else if let Some(why) = overflow(model) {
+            Some(why)
+        } else if matches!(likelihood, Likelihood::Energy(e) if e.d() != network.d()) {
+            Some("its likelihood has another dimension than its network".to_string())
+        } else if task == Task::Density && !preprocessing.inputs().iter().all(in_cube) {
+            Some("a density has an input that is not mapped to the unit interval".to_string())
+        } else {
+            None
         }
-        Likelihood::Energy(_) => task == Task::Density,
-    };
-    let classes = match task {
-        Task::Binary => 2,
-        Task::Multiclass { classes } => classes,
-        Task::Regression | Task::Count | Task::Density => 0,
-    };
-    let target_suits = match preprocessing.target() {
-        Some(Target::Response { .. }) => task == Task::Regression,
-        Some(Target::Count { .. }) => task == Task::Count,
-        Some(Target::Classes { .. }) => task.is_classification(),
-        None => task == Task::Density,
-    };
-    // Raw inputs of a density have mean 0 and scale 1: they live in the unit cube already.
-    let in_cube = |input: &Input| match input {
-        Input::Unit { .. } => true,
-        Input::Numeric { mean, sd, .. } => *mean == 0.0 && *sd == 1.0,
-        Input::Categorical { .. } | Input::Binary { .. } => false,
-    };
-    let names: Vec<&str> = preprocessing.inputs().iter().map(Input::name).collect();
-    let target_name = preprocessing.target().map(Target::name);
-    let twice = (0..names.len())
-        .find(|i| names[..*i].contains(&names[*i]) || target_name == Some(names[*i]));
-    if let Some(i) = twice {
-        Some(format!("its column `{}` plays two parts", names[i]))
-    } else if model.provenance.budget < network.count() {
-        Some(format!(
-            "its network has {} numbers, its cap is {}",
-            network.count(),
-            model.provenance.budget
-        ))
-    } else if d != network.d() {
-        Some(format!(
-            "its preprocessing gives {d} inputs, its network takes {}",
-            network.d()
-        ))
-    } else if outputs != network.outputs() {
-        Some(format!(
-            "its likelihood needs {outputs} outputs, its network has {}",
-            network.outputs()
-        ))
-    } else if !suits {
-        Some(format!(
-            "the {} likelihood does not suit its task",
-            likelihood.name()
-        ))
-    } else if !target_suits {
-        Some("its target does not suit its task".to_string())
-    } else if preprocessing.class_names().len() != classes {
-        Some(format!(
-            "it names {} classes, its task has {classes}",
-            preprocessing.class_names().len()
-        ))
-    } else if let Some(why) = model.assessment.as_ref().and_then(Assessment::wrong) {
-        Some(why.to_string())
-    } else if model.known_floor().is_none() {
-        Some("its least probability leaves no room for others".to_string())
-    } else if let Some(why) = overflow(model) {
-        Some(why)
-    } else if matches!(likelihood, Likelihood::Energy(e) if e.d() != network.d()) {
-        Some("its likelihood has another dimension than its network".to_string())
-    } else if task == Task::Density && !preprocessing.inputs().iter().all(in_cube) {
-        Some("a density has an input that is not mapped to the unit interval".to_string())
-    } else {
-        None
     }
 }
 

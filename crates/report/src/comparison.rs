@@ -13,7 +13,7 @@ mod tests;
 const LOOP: &str = "loop";
 
 /// What is said above links to models.
-pub(crate) const PAGES: &str = "Models at work";
+pub const PAGES: &str = "Models at work";
 
 /// One method on one seed.
 #[derive(Clone, Debug, PartialEq)]

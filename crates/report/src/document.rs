@@ -41,6 +41,8 @@ pub enum Block {
     Bullets(Vec<String>),
     /// Other documents of the same kind in the same place.
     Links(Vec<Link>),
+    /// Pages that are HTML whatever the kind of the document.
+    Pages(Vec<Link>),
     /// A table below its caption.
     Table {
         /// What it shows; may be empty.

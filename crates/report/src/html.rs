@@ -106,7 +106,7 @@ impl Comparison {
         });
         if !self.pages().is_empty() {
             blocks.push(Block::Heading(PAGES.into()));
-            blocks.push(Block::Links(self.pages().to_vec()));
+            blocks.push(Block::Pages(self.pages().to_vec()));
         }
         if !self.notes().is_empty() {
             blocks.push(Block::Heading("Notes".into()));
@@ -149,7 +149,7 @@ impl Page {
                     }
                     self.body += "</ul>\n";
                 }
-                Block::Links(links) => {
+                Block::Links(links) | Block::Pages(links) => {
                     self.body += "<ul>\n";
                     for link in links {
                         let _ = writeln!(

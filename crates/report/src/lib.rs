@@ -63,6 +63,6 @@ mod fixtures;
 /// What the keys of all JSON objects belong to; docs/json.md lists them.
 pub const JSON_SCHEMA: &str = "loopfit/1";
 
-pub use comparison::{Comparison, ComparisonError, MethodResult, Paired, SeedResult};
+pub use comparison::{Comparison, ComparisonError, MethodResult, PAGES, Paired, SeedResult};
 pub use document::{Block, Document, Link};
 pub use table::{Align, Cell, Table};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::comparison::PAGES;
-use crate::{Align, Block, Comparison, Document, Table, escape};
+use crate::{Align, Block, Comparison, Document, Link, Table, escape};
 
 impl Table {
     /// A pipe table; the best rows and cells are bold.
@@ -82,17 +82,8 @@ fn write_blocks(text: &mut String, blocks: &[Block], figures: &str, level: usize
                     let _ = writeln!(text, "- {}", escape::markdown(item));
                 }
             }
-            Block::Links(links) => {
-                for link in links {
-                    let _ = writeln!(
-                        text,
-                        "- [{}]({}): {}",
-                        escape::markdown(&link.title),
-                        address(&format!("{}.md", link.page)),
-                        escape::markdown(&link.text)
-                    );
-                }
-            }
+            Block::Links(links) => *text += &linked(links, "md"),
+            Block::Pages(links) => *text += &linked(links, "html"),
             Block::Table { caption, table } => {
                 if !caption.is_empty() {
                     let _ = writeln!(text, "{}\n", escape::markdown(caption));
@@ -123,6 +114,19 @@ fn image(alternative: &str, place: &str) -> String {
     format!("![{}]({})\n", escape::markdown(alternative), address(place))
 }
 
+/// A list of links to files with an ending.
+fn linked(links: &[Link], ending: &str) -> String {
+    let item = |link: &Link| {
+        format!(
+            "- [{}]({}): {}\n",
+            escape::markdown(&link.title),
+            address(&format!("{}.{ending}", link.page)),
+            escape::markdown(&link.text)
+        )
+    };
+    links.iter().map(item).collect()
+}
+
 /// An address that ends where it should.
 fn address(place: &str) -> String {
     let place = place.replace(' ', "%20");
@@ -150,15 +154,7 @@ impl Comparison {
         if !self.pages().is_empty() {
             let _ = writeln!(text, "\n## {PAGES}\n");
         }
-        for page in self.pages() {
-            let _ = writeln!(
-                text,
-                "- [{}]({}): {}",
-                escape::markdown(&page.title),
-                address(&format!("{}.html", page.page)),
-                escape::markdown(&page.text)
-            );
-        }
+        text += &linked(self.pages(), "html");
         text += "\n## Each seed\n\n";
         text += &self.seeds_table().to_markdown();
         if !self.notes().is_empty() {

@@ -77,7 +77,11 @@ impl Document {
         for block in &self.blocks {
             let shown = matches!(
                 block,
-                Block::Text(_) | Block::Bullets(_) | Block::Links(_) | Block::Table { .. }
+                Block::Text(_)
+                    | Block::Bullets(_)
+                    | Block::Links(_)
+                    | Block::Pages(_)
+                    | Block::Table { .. }
             );
             if let Some(heading) = heading.take_if(|_| shown) {
                 let _ = write!(text, "\n{}", emphasised(heading, color));
@@ -94,7 +98,7 @@ impl Document {
                         paragraph(&mut text, "- ", item);
                     }
                 }
-                Block::Links(links) => {
+                Block::Links(links) | Block::Pages(links) => {
                     text.push('\n');
                     for link in links {
                         paragraph(&mut text, "- ", &format!("{}: {}", link.title, link.text));

@@ -7,6 +7,7 @@
 //! - [`progress`]: how far a run is;
 //! - [`status`]: how far a store is;
 //! - [`results`]: means, standard errors and paired differences from a store;
+//! - [`models`]: the best models of a store, built again from their records;
 //! - [`published`]: the numbers that the paper prints;
 //! - [`report`]: tables and figures of a study beside the published numbers.
 //!
@@ -17,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod builtin;
+pub mod models;
 pub mod progress;
 pub mod protocol;
 pub mod published;

@@ -9,16 +9,17 @@ mod trend;
 
 use crate::StudyError;
 use crate::builtin;
+use crate::models::Models;
 use crate::protocol::{Named, Seeds};
 use crate::published::Published;
 use crate::results::{Point, Results, read};
 use crate::store::{Store, short};
 use loopfit_report::statistics::SE;
-use loopfit_report::{Align, Block, Document, Link, Table};
+use loopfit_report::{Align, Block, Document, Link, PAGES, Table};
 
-/// The report of a study in a store. Where the store also has the paper's protocol on the same
+/// The report of a study in a store, with links to pages of models. Where the store also has the paper's protocol on the same
 /// data, seeds and splits, the two are compared.
-pub fn report(store: &Store, named: &Named) -> Result<Document, StudyError> {
+pub fn report(store: &Store, named: &Named, models: &Models) -> Result<Document, StudyError> {
     let results = read(store, named)?;
     let published = match &named.study.published {
         Some(name) => Published::find(name)?,
@@ -45,6 +46,10 @@ pub fn report(store: &Store, named: &Named) -> Result<Document, StudyError> {
         }
         blocks.extend(density::section(store, &results)?);
         blocks.extend(figures::pairs(&results, &published));
+    }
+    if !models.best.is_empty() {
+        blocks.push(Block::Heading(PAGES.to_string()));
+        blocks.push(Block::Pages(models.links()));
     }
     blocks.extend(records::costs(&results));
     let corrections = builtin::corrections(named);

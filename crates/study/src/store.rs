@@ -378,11 +378,29 @@ impl Store {
         content: &str,
     ) -> Result<(), StudyError> {
         let known = self.settle(study, &format!("data/{case}"), content)?;
+        self.same_data(case, Some(&known), content)
+    }
+
+    /// Checks that the data of a case are what they were when the study ran.
+    pub(crate) fn check_data(
+        &self,
+        study: &str,
+        case: &str,
+        content: &str,
+    ) -> Result<(), StudyError> {
+        let known = self.decisions(study)?;
+        let name = format!("data/{case}");
+        let known = known.iter().find(|(decision, _)| *decision == name);
+        let known = known.map(|(_, content)| content.as_str());
+        self.same_data(case, known, content)
+    }
+
+    fn same_data(&self, case: &str, known: Option<&str>, content: &str) -> Result<(), StudyError> {
         let what = |content: &str| {
             let described: serde_json::Value = serde_json::from_str(content).unwrap_or_default();
             ["sha256", "rows"].map(|key| described[key].clone())
         };
-        match what(&known) == what(content) {
+        match known.map(what) == Some(what(content)) {
             true => Ok(()),
             false => Err(StudyError::OtherData {
                 path: self.path.display().to_string(),

@@ -5,7 +5,7 @@ use crate::StudyError;
 use crate::baseline;
 use crate::contender::Contender;
 use crate::protocol::{Case, Named, PathStage, Study, Way};
-use crate::store::{Choice, Frozen, Store};
+use crate::store::{Choice, Frozen, Store, StoredFit, check_regular};
 use loopfit_data::catalog::DataSet;
 use loopfit_data::preprocess::Target;
 use loopfit_data::{Table, TaskKind};
@@ -37,12 +37,7 @@ impl Sources {
     /// `data_dir`.
     pub(crate) fn new(named: &Named, data_dir: Option<PathBuf>) -> Result<Self, StudyError> {
         let study = &named.study;
-        let sources = Self {
-            folder: named.folder.clone(),
-            data_dir,
-            first_split: study.test_splits.first().copied(),
-            tables: Mutex::default(),
-        };
+        let sources = Self::unchecked(named, data_dir);
         for case in &study.cases {
             for split in study.splits(case) {
                 let source = sources.source(case, split, (1, 1))?;
@@ -58,6 +53,24 @@ impl Sources {
             }
         }
         Ok(sources)
+    }
+
+    /// The same without looking whether they are there.
+    pub(crate) fn unchecked(named: &Named, data_dir: Option<PathBuf>) -> Self {
+        Self {
+            folder: named.folder.clone(),
+            data_dir,
+            first_split: named.study.test_splits.first().copied(),
+            tables: Mutex::default(),
+        }
+    }
+
+    /// Checks that a file which the protocol names is an ordinary one: a protocol of others may name anything.
+    pub(crate) fn check_file(&self, case: &Case) -> Result<(), StudyError> {
+        match case.data.starts_with("sim:") || case.data.starts_with("data:") {
+            true => Ok(()),
+            false => check_regular(&self.folder.join(&case.data)),
+        }
     }
 
     /// What the table of a case is, as JSON: its hash, its size and what a person should know;
@@ -321,7 +334,7 @@ impl<'a> Trial<'a> {
         study: &str,
         task: &str,
     ) -> Result<Vec<(&'static str, f64)>, StudyError> {
-        let sealed = self.of_choice(choice)?;
+        let sealed = self.at_place(choice.at)?;
         let (parameters, validation) = match &choice.fit {
             None => {
                 let parameters = match Contender::of_choice(&choice.name, choice.at) {
@@ -353,9 +366,49 @@ impl<'a> Trial<'a> {
         (train.unwrap_or_default(), valid.unwrap_or_default())
     }
 
-    /// The replication that a choice was made on: of a path, that of the stage at its place.
-    fn of_choice(&self, choice: &Choice) -> Result<Arc<Sealed>, StudyError> {
-        let stage = self.stages.iter().find(|stage| stage.at == choice.at);
+    /// A fit that was chosen at a place of the axis as a model that says where it came from; none if it was fitted to other samples.
+    pub(crate) fn model(
+        &self,
+        at: Option<f64>,
+        stored: StoredFit,
+        budget: usize,
+    ) -> Result<Option<FittedModel>, StudyError> {
+        let sealed = self.at_place(at)?;
+        let Problem { train, valid, .. } = &*sealed.problem;
+        let spec: serde_json::Value = serde_json::from_str(&stored.spec).unwrap_or_default();
+        let training_samples = spec["train"].as_str().unwrap_or_default().to_string();
+        let refitted = training_samples != train.hash();
+        if refitted {
+            let all = train.followed_by(valid).map_err(SearchError::from);
+            if training_samples != all.map_err(|e| self.wrong(e))?.hash() {
+                return Ok(None);
+            }
+        }
+        let outcome = stored.outcome;
+        let mut model = sealed.model(outcome.parameters);
+        model.provenance = Provenance {
+            version: format!("with the bits {}", stored.bits),
+            source: sealed.replication.source.clone(),
+            training_samples,
+            budget,
+            seed: self.seed,
+            validation: outcome.validation,
+            updates: outcome.updates,
+        };
+        // A refit has seen its validation samples.
+        if refitted {
+            model.provenance.validation = f64::NAN;
+        } else {
+            let reported = model.reported_nll(valid.x()).map_err(SearchError::from);
+            let reported = reported.map_err(|e| self.wrong(e))?;
+            model.provenance.validation = reported.unwrap_or(outcome.validation);
+        }
+        Ok(Some(model))
+    }
+
+    /// The replication at a place of the axis: of a path, that of the stage there.
+    fn at_place(&self, at: Option<f64>) -> Result<Arc<Sealed>, StudyError> {
+        let stage = self.stages.iter().find(|stage| stage.at == at);
         let (train, valid) = stage.map_or_else(|| self.own_size(), |s| (s.train, s.valid));
         self.sealed(train, valid)
     }

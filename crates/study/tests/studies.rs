@@ -1,8 +1,10 @@
 //! Whole studies at small sizes: the same content however they are run, and nothing learned from
 //! test data.
 
+use loopfit_data::Simulation;
 use loopfit_engine::{Control, Engine};
 use loopfit_model::{Architecture, Method};
+use loopfit_study::models::{Best, Models};
 use loopfit_study::progress::Progress;
 use loopfit_study::protocol::{Named, Study, Way};
 use loopfit_study::run::Prepared;
@@ -446,6 +448,66 @@ refine = 10
     }
 }
 
+/// A model that was built again has the test error that the store says: on the same inputs of a simulation, the function itself is
+/// the target.
+fn has_its_error(best: &Best) {
+    assert_eq!(best.model.contradiction(), None, "{}", best.title);
+    let provenance = &best.model.provenance;
+    let simulation = provenance.source.strip_prefix("sim:").unwrap();
+    let simulation: Simulation = simulation.parse().unwrap();
+    if simulation.is_density() {
+        assert!(best.model.log_density_constant().unwrap().is_some());
+        return;
+    }
+    let test = simulation.draw(provenance.seed, 0, 0, 32_768).test;
+    let rows: Vec<usize> = (0..32_768).collect();
+    let score = best.model.score(&test.to_table("test"), &rows).unwrap();
+    assert_eq!(
+        score.value.to_bits(),
+        best.error.to_bits(),
+        "{}",
+        best.title
+    );
+}
+
+/// Models on a table need the table of the run.
+#[test]
+fn models_are_built_again_from_their_own_table_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let rows: Vec<String> = (0..80)
+        .map(|i| format!("{},{},{}", i % 7, i % 11, (i % 7) * (i % 11)))
+        .collect();
+    let named = on_table(directory.path(), &rows);
+    let out = directory.path().join("runs");
+    run(&named, &out, Shard::WHOLE, 2).unwrap();
+    let store = Store::open(&out).unwrap();
+    let models = Models::read(&store, &named, None).unwrap();
+    let pages: Vec<&str> = models.best.iter().map(|best| &*best.page).collect();
+    assert_eq!(
+        pages,
+        ["single", "loop", "untied"].map(|method| format!("models/own/own-{method}"))
+    );
+    let seen = results::read(&store, &named).unwrap();
+    for (best, method) in models.best.iter().zip(Method::ALL) {
+        let numbers = seen.points[0].entry(method).unwrap().numbers();
+        let least = numbers.into_iter().fold(f64::INFINITY, f64::min);
+        assert_eq!(best.error, least, "{}", best.title);
+    }
+    // Another table of the same name, and none.
+    let table = directory.path().join("own.csv");
+    let text = std::fs::read_to_string(&table).unwrap();
+    std::fs::write(&table, text.replace("\n1,1,1\n", "\n1,1,2\n")).unwrap();
+    let models = Models::read(&store, &named, None).unwrap();
+    assert!(models.best.is_empty());
+    assert!(matches!(
+        &models.missing[..],
+        [(_, StudyError::OtherData { .. })]
+    ));
+    std::fs::remove_file(&table).unwrap();
+    let models = Models::read(&store, &named, None).unwrap();
+    assert_eq!((models.best.len(), models.missing.len()), (0, 1));
+}
+
 /// Every kind of study has a report with its tables and figures, complete or not.
 #[test]
 fn reports_are_written_from_any_state() {
@@ -464,13 +526,23 @@ fn reports_are_written_from_any_state() {
         {
             let store = Store::create(&out, Shard::WHOLE).unwrap();
             store.begin(&named).unwrap();
-            let empty = report::report(&store, &named).unwrap();
+            let empty = report::report(&store, &named, &Models::default()).unwrap();
             assert!(empty.to_markdown("").contains("No replication"), "{name}");
         }
         run(&named, &out, Shard::WHOLE, 2).unwrap();
         let store = Store::open(&out).unwrap();
-        let document = report::report(&store, &named).unwrap();
+        let models = Models::read(&store, &named, None).unwrap();
+        assert!(
+            models.missing.is_empty() && !models.best.is_empty(),
+            "{name}"
+        );
+        models.best.iter().for_each(has_its_error);
+        let document = report::report(&store, &named, &models).unwrap();
         let text = document.to_markdown("");
+        for best in &models.best {
+            let link = format!("]({}.html): ", best.page);
+            assert!(text.contains(&link), "{name}: {text}");
+        }
         assert!(
             text.contains("CPU seconds") && text.contains("mean (SE)"),
             "{name}: {text}"

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// Repeat one update by the operator Loop of ONNX, instead of writing all iterations out.
     #[arg(long = "loop")]
     loop_operator: bool,
-    /// Make the network of the C file one of integers, with weights of so many bits, and tell what that costs.
+    /// Make the network of the C file one of integers, with weights of this many bits, and tell what that costs.
     #[arg(long, value_name = "BITS", value_parser = named::<Width>())]
     int: Option<Width>,
     /// Rows to choose scales and rounding of integers by, best those that the model was fitted to; otherwise rows are
@@ -70,6 +70,11 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
                 "{option} is for --to {own_name}, not for --to {format}"
             ))
         );
+    }
+    if let (None, Some(option)) = (&a.calibrate, a.rows.given()) {
+        return Err(usage(format!(
+            "{option} says how the rows of --calibrate are read: give both, or leave it out"
+        )));
     }
     let model = FittedModel::load(&a.model)?;
     let mut options = Options {

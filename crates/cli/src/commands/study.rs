@@ -8,8 +8,10 @@ use crate::json::object;
 use crate::{Global, hints, interrupt, output, progress};
 use anyhow::{Context, Result};
 use loopfit_engine::{Backend, Engine};
+use loopfit_export::{Content, Format, Options};
 use loopfit_report::number::{self, ABSENT, integer};
 use loopfit_report::{Align, Table};
+use loopfit_study::models::{Best, Models};
 use loopfit_study::progress::Progress;
 use loopfit_study::protocol::Way;
 use loopfit_study::run::{Prepared, total};
@@ -131,6 +133,9 @@ struct ReportArguments {
     /// Where to write; by default DIR/report.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Without the files of data:NAME there are no pages of the models that were fitted to them.
+    #[command(flatten)]
+    folder: FolderArgument,
 }
 
 #[derive(clap::Args)]
@@ -156,7 +161,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Command::Report(a) => {
             let store = Store::open(&a.place.path)?;
             let out = a.out.clone().unwrap_or_else(|| beside(store.path()));
-            let mut written = write_reports(&store, &store.studies()?, &out, global)?;
+            let mut written = write_reports(&store, &store.studies()?, &out, &a.folder, global)?;
             let index = write_index(&store, &out)?;
             output::wrote(&index[0], global);
             written.extend(index);
@@ -361,7 +366,7 @@ fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
         if shard == Shard::WHOLE {
             let one = std::slice::from_ref(named);
             let out = beside(store.path());
-            write_reports(&store, one, &out, global)?;
+            write_reports(&store, one, &out, &a.folder, global)?;
             let index = write_index(&store, &out)?;
             if Some(&named.name) == studies.last().map(|last| &last.name) {
                 output::wrote(&index[0], global);
@@ -389,28 +394,50 @@ fn write_reports(
     store: &Store,
     studies: &[Named],
     out: &Path,
+    folder: &FolderArgument,
     global: &Global,
 ) -> Result<Vec<PathBuf>> {
     let _directory = output::create_directory(out)?;
     let mut written = Vec::new();
     for named in studies {
-        let document = report::report(store, named)?;
+        let models = Models::read(store, named, folder.named())?;
+        let document = report::report(store, named, &models)?;
         let name = &named.name;
-        let mut files = vec![
-            (format!("{name}.html"), document.to_html()),
-            (format!("{name}.md"), document.to_markdown("")),
-            (format!("{name}.tex"), document.to_latex(name)),
+        let mut files: Vec<(String, Content)> = vec![
+            (format!("{name}.html"), document.to_html().into()),
+            (format!("{name}.md"), document.to_markdown("").into()),
+            (format!("{name}.tex"), document.to_latex(name).into()),
         ];
+        files.extend(pages(&models)?);
         for (figure, svg) in document.figures() {
-            files.push((format!("{figure}.svg"), svg.to_string()));
+            files.push((format!("{figure}.svg"), svg.to_string().into()));
         }
-        for (file, text) in files {
-            output::write_file(&out.join(&file), &text)?;
-            written.push(out.join(file));
+        let mut _folders = Vec::new();
+        for (file, content) in files {
+            let path = out.join(file);
+            if let Some(folder) = path.parent().filter(|_| !models.best.is_empty()) {
+                _folders.push(output::create_directory(folder)?);
+            }
+            output::write_file(&path, &content)?;
+            written.push(path);
         }
         output::wrote(&out.join(format!("{name}.html")), global);
+        if let ([(_, why), ..], false) = (&models.missing[..], global.quiet) {
+            let cases: Vec<&str> = models.missing.iter().map(|(case, _)| &**case).collect();
+            let (cases, why) = (cases.join(", "), hints::beside(why));
+            output::say(&format!("no pages of the best models on {cases}: {why}"));
+        }
     }
     Ok(written)
+}
+
+/// Pages of models, by their files.
+fn pages(models: &Models) -> Result<Vec<(String, Content)>> {
+    let page = |best: &Best| {
+        let page = loopfit_export::export(&best.model, Format::Html, &Options::default())?;
+        Ok((format!("{}.html", best.page), page.body))
+    };
+    models.best.iter().map(page).collect()
 }
 
 /// Writes the page that leads to the reports in a folder; its files.

@@ -4,10 +4,14 @@ use super::Printer;
 use crate::ExportError;
 use crate::description::{Description, Kind, Output, Reading};
 use crate::names::table;
-use crate::parts::{constants, parts, template, templates};
+use crate::parts::{constants, parts, template, templates, tokens, weights, with_floor};
 
 /// What floats need.
-const FLOATS: &str = "#include <math.h>\n#include <stdint.h>\n\n#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#endif\n\n";
+const FLOATS: &str =
+    "#include <stdint.h>\n\n#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#endif\n\n";
+
+/// What the roots of a Transformer's norms need; nothing else is of the library.
+const ROOTS: &str = "#include <math.h>\n";
 
 /// Stands for the field of the exposure until names have their prefix, which has no such sign.
 const EXPOSURE: &str = "@exposure";
@@ -21,7 +25,10 @@ impl Printer<'_> {
         let d = self.d;
         let mut text = match self.integers {
             Some(_) => String::new(),
-            None => FLOATS.to_string(),
+            None => match d.network.kind {
+                Kind::Transformer { .. } => format!("{ROOTS}{FLOATS}"),
+                Kind::Ffn { .. } => FLOATS.to_string(),
+            },
         };
         text += &self.texts(
             "columns",
@@ -48,6 +55,7 @@ impl Printer<'_> {
         }
         text += &self.reader();
         let exposure = self.fields.last().map(String::as_str).unwrap_or_default();
+        text += &self.named(template!("c", "special", "c"));
         text += &self.named(&self.answers()).replace(EXPOSURE, exposure);
         text += &self.callers();
         if self.integers.is_some() {
@@ -60,18 +68,16 @@ impl Printer<'_> {
     fn network(&self) -> String {
         let (d, network) = (self.d, &self.d.network);
         let mut text = self.named(&declared(d));
-        text += &self.numbers("input_weights", &network.input);
-        text += &self.numbers("block_weights", &network.blocks.concat());
-        text += &self.numbers("output_weights", &network.output);
-        if let Kind::Transformer { tokens } = &network.kind {
-            let sizes: Vec<usize> = tokens.iter().map(Vec::len).collect();
-            for (name, values) in [("token_sizes", &sizes), ("token_inputs", &tokens.concat())] {
-                let values = table(values, "    ", |v| v.to_string());
-                text += &format!(
-                    "static const int {}_{name}[] = {{\n{values}}};\n",
-                    self.prefix
-                );
-            }
+        let prefix = self.prefix;
+        for (name, values) in weights(network) {
+            let count = values.len();
+            let values = table(&values, "    ", |v: f32| format!("{v:?}f"));
+            text +=
+                &format!("static const float {prefix}_{name}_weights[{count}] = {{\n{values}}};\n");
+        }
+        for (name, values) in tokens(network) {
+            let values = table(&values, "    ", |v| v.to_string());
+            text += &format!("static const int {prefix}_token_{name}[] = {{\n{values}}};\n");
         }
         text += "\n";
         let parts: String = parts(network)
@@ -96,16 +102,6 @@ impl Printer<'_> {
             "const char *const {prefix}_{name}[{size}] = {{{}}};\n",
             literals?.join(", ")
         ))
-    }
-
-    /// A table of weights, unless it is empty.
-    fn numbers(&self, name: &str, values: &[f32]) -> String {
-        if values.is_empty() {
-            return String::new();
-        }
-        let (prefix, count) = (self.prefix, values.len());
-        let values = table(values, "    ", |v: f32| format!("{v:?}f"));
-        format!("static const float {prefix}_{name}[{count}] = {{\n{values}}};\n")
     }
 
     /// The numbers of categories.
@@ -220,7 +216,7 @@ impl Printer<'_> {
                     None => "y".to_string(),
                 };
                 format!(
-                    "{open}    double y;\n    if (model_read(input, x)) return NAN;\n    model_network(x, iterations, f);\n    \
+                    "{open}    double y;\n    if (model_read(input, x)) return MODEL_NAN;\n    model_network(x, iterations, f);\n    \
                      y = {mean:?} + {sd:?} * (double)f[0];\n    return {held};\n}}\n"
                 )
             }
@@ -231,9 +227,9 @@ impl Printer<'_> {
                 };
                 format!(
                     "{exp}{open}    const double expected = {expected};\n    float rounded;\n    \
-                     if (!(expected > 0.0 && expected < 3.4028235677973366e38)) return NAN;\n    \
+                     if (!(expected > 0.0 && expected < 3.4028235677973366e38)) return MODEL_NAN;\n    \
                      rounded = (float)expected;\n    \
-                     if (model_read(input, x) || !(rounded > 0.0f)) return NAN;\n    model_network(x, iterations, f);\n    \
+                     if (model_read(input, x) || !(rounded > 0.0f)) return MODEL_NAN;\n    model_network(x, iterations, f);\n    \
                      return (double)rounded * model_exp64((double)f[0]);\n}}\n"
                 )
             }
@@ -246,9 +242,9 @@ impl Printer<'_> {
                 let values = table(constants, "        ", |v| format!("{v:?}"));
                 format!(
                     "{open}    static const double constants[] = {{\n{values}    }};\n    \
-                     const int status = model_read(input, x);\n    double y;\n    if (status & 2) return NAN;\n    \
+                     const int status = model_read(input, x);\n    double y;\n    if (status & 2) return MODEL_NAN;\n    \
                      model_network(x, iterations, f);\n    y = (double)f[0] - constants[{place}];\n    \
-                     return status && y == y ? -INFINITY : y;\n}}\n"
+                     return status && y == y ? -MODEL_INFINITY : y;\n}}\n"
                 )
             }
             Output::Classes { room, least, .. } => {
@@ -260,10 +256,7 @@ impl Printer<'_> {
                     ),
                     false => template!("c", "binary", "c"),
                 };
-                let after = template!("c", "classes", "c");
-                let after = after
-                    .replace("ROOM", &format!("{room:?}"))
-                    .replace("LEAST", &format!("{least:?}"));
+                let after = with_floor(template!("c", "classes", "c"), *room, *least);
                 format!("{exp}{probabilities}{after}")
             }
         }

@@ -102,7 +102,7 @@ impl Graph {
         self.node(op, &[of, &axis], &[("keepdims", kept)])
     }
 
-    /// Numbers held to a range; what is no number stays none, of which the operator `Clip` says nothing.
+    /// Numbers held to a range; NaN stays NaN, of which the operator `Clip` says nothing.
     pub(super) fn held(&mut self, value: &str, low: &str, high: &str) -> String {
         let held = self.node("Clip", &[value, low, high], &[]);
         let none = self.node("IsNaN", &[value], &[]);

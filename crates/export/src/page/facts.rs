@@ -155,7 +155,8 @@ fn errors(model: &FittedModel) -> Vec<(&'static str, String)> {
     let provenance = &model.provenance;
     let Some(a) = model.assessment.as_ref().filter(|a| a.rows > 0) else {
         // A network that was constructed has seen no samples.
-        if provenance.training_samples.is_empty() {
+        // One that was fitted on with its validation samples has no error on others.
+        if provenance.training_samples.is_empty() || !provenance.validation.is_finite() {
             return Vec::new();
         }
         let error = error_of_loss(

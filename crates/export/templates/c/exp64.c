@@ -14,7 +14,7 @@ static double model_exp64(double x) {
     double high = x, low = 0.0, square, c, y;
     int k = 0;
     if (x != x) return x;
-    if (x > 709.782712893383973096) return INFINITY;
+    if (x > 709.782712893383973096) return MODEL_INFINITY;
     if (x < -745.13321910194110842) return 0.0;
     if (size < 3.725293851175593e-09) return 1.0 + x;
     if (size >= 0.3465735912322998) {

@@ -73,7 +73,7 @@ let onPaper = false;
 
 // An empty chart with axes in an element of the page: where numbers are, and what draws there.
 function chart(host, { x, y, label, height = 170, xTicks, xName = "", yName = "" }) {
-  const width = onPaper ? (host.closest(".effect") ? 220 : 320) : Math.max(host.clientWidth, 160);
+  const width = onPaper ? (host.closest(".effect") && !host.closest(".few") ? 220 : 320) : Math.max(host.clientWidth, 160);
   const yTicks = ticks(y, Math.max(3, Math.round(height / 40)));
   const yTexts = yTicks.map((v) => text(v));
   const left = 10 + 6.3 * Math.max(...yTexts.map((t) => t.length), 2);

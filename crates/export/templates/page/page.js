@@ -215,7 +215,7 @@ function draw() {
   showMap(k, name);
   const after = shownAt < iterations ? ` after ${shownAt} of ${iterations} iterations, in grey after all` : "";
   const what = about.kind === "classes" ? ["The probability of ", named(classes[k])] : [named(about.target)];
-  $("effects-note").replaceChildren(...what, ` if one input alone were different${after}. Click a chart to go there.`);
+  $("effects-note").replaceChildren(...what, ` if one input alone were different${after}.`, element("span", { class: "click" }, " Click a chart to go there."));
   $("iteration").value = shownAt;
   $("iteration-text").textContent = `${shownAt} of ${iterations}`;
   document.querySelectorAll(".passes i").forEach((pass, t) => pass.classList.toggle("done", t < shownAt));

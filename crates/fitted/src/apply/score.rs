@@ -103,10 +103,7 @@ impl FittedModel {
                 let r2 = ("R2", 1.0 - left);
                 let mse = (Measure::Mse.name(), mean(&squares));
                 let mae = (Measure::Mae.name(), mean(&absolute));
-                let largest = (
-                    "largest error",
-                    absolute.iter().copied().fold(0.0, f64::max),
-                );
+                let largest = largest(&absolute);
                 // What was fitted leads.
                 if let Likelihood::Laplace(noise) = self.likelihood {
                     let scale = noise.tau() * (original(&1.0) - original(&0.0));
@@ -165,6 +162,15 @@ fn of_counts(
         ("D2", 1.0 - sum(&own) / sum(&other)),
         (Measure::Mse.name(), mean(&squares)),
         (Measure::Mae.name(), mean(&absolute)),
+        largest(&absolute),
     ];
     (mean(&own), also)
+}
+
+/// The metric of the worst row.
+fn largest(absolute: &[f64]) -> (&'static str, f64) {
+    (
+        "largest error",
+        absolute.iter().copied().fold(0.0, f64::max),
+    )
 }
