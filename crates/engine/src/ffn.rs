@@ -42,6 +42,12 @@ const CACHE_BYTES: usize = 640 * 1024;
 /// Most strips of a register tile.
 const MOST_STRIPS: usize = 4;
 
+/// Largest state dimension whose kernels are worth their code: with sixteen registers, a larger state is better read from
+/// memory, a few numbers of it at a time.
+const fn most_state(registers: usize) -> usize {
+    if registers < 32 { 6 } else { 16 }
+}
+
 /// Runs the kernel `$body` with the constant `$Q` (state dimension), or `$general`. For smooth units up to
 /// `Q = 8`: beyond, more kernels would gain little.
 macro_rules! with_state_dimension {
@@ -53,7 +59,7 @@ macro_rules! with_state_dimension {
     };
     (@ $level:expr, $q:expr, $Q:ident, $body:expr, $general:expr, $($value:literal)*) => {
         match ($level.registers(), $q) {
-            $((Some(level), $value) => { const $Q: usize = $value; level.lanewise($body) })*
+            $((Some(level), $value) if $value <= most_state(level.count()) => { const $Q: usize = $value; level.lanewise($body) })*
             _ => $general,
         }
     };
@@ -64,14 +70,15 @@ struct Strips<S, const Q: usize, const BACK: bool>(PhantomData<S>);
 
 impl<S: Simd, const Q: usize, const BACK: bool> Strips<S, Q, BACK> {
     /// Strips of a register tile, 1, 2 or [`MOST_STRIPS`]: old and new state of each take `2 Q`
-    /// registers, with weights and hidden values beside them. Of sixteen registers the backward pass wants more than there are:
-    /// its chains are longer, and waiting costs more than reading the old state from memory.
+    /// registers, with weights and hidden values beside them. From `Q = 4` on that is more than sixteen registers have, but to
+    /// wait for the sums of a single strip costs more than to read the old state from memory, in the backward pass, whose
+    /// chains are longer, up to `Q = 6`.
     const AT_ONCE: usize = match (S::REGISTERS >= 32, Q) {
         (true, 1..=3) => MOST_STRIPS,
         (true, 4..=6) => 2,
         (false, 1..=2) => MOST_STRIPS,
-        (false, 3) => 2,
-        (false, 4..=6) if BACK => 2,
+        (false, 3..=4) => 2,
+        (false, 5..=6) if BACK => 2,
         _ => 1,
     };
 
@@ -92,17 +99,21 @@ impl<S: Simd, const Q: usize, const BACK: bool> Strips<S, Q, BACK> {
     }
 }
 
-/// `$kernel.tile::<S, M>($s, strip)` of a tile of strips. Constant conditions: sizes that the level does not
+/// `$kernel.tile::<S, M>($s, strip, ...)` of a tile of strips. Constant conditions: sizes that the level does not
 /// have are not compiled.
 macro_rules! run_strips {
-    ($kernel:expr, $s:expr, $Strips:ty, $S:ident, $strips:expr, $tile:expr) => {
+    ($kernel:expr, $s:expr, $Strips:ty, $S:ident, $strips:expr, $tile:expr $(, $more:expr)?) => {
         match <$Strips>::tile($strips, $tile) {
-            (strip, 1) => $kernel.tile::<$S, 1>($s, strip),
+            // Not compiled: these states are not taken by this level.
+            _ if const { Q > most_state($S::REGISTERS) } => {
+                unreachable!("states fit the registers")
+            }
+            (strip, 1) => $kernel.tile::<$S, 1>($s, strip $(, $more)?),
             (strip, _) => {
                 if <$Strips>::AT_ONCE == 2 {
-                    $kernel.tile::<$S, 2>($s, strip)
+                    $kernel.tile::<$S, 2>($s, strip $(, $more)?)
                 } else {
-                    $kernel.tile::<$S, MOST_STRIPS>($s, strip)
+                    $kernel.tile::<$S, MOST_STRIPS>($s, strip $(, $more)?)
                 }
             }
         }

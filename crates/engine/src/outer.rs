@@ -15,6 +15,12 @@ impl<'a> Factor<'a> {
     pub(crate) fn new(lines: &'a [Lane], width: usize) -> Self {
         Self { lines, width }
     }
+
+    /// The vectors, at most so many at a time.
+    fn parts(self, at_once: usize) -> impl Iterator<Item = Self> {
+        let lines = self.lines.chunks(at_once.saturating_mul(self.width));
+        lines.map(move |lines| Self { lines, ..self })
+    }
 }
 
 /// Entry (j, k) of the product goes to line `j * stride + first + k`; with a bias, the
@@ -92,6 +98,11 @@ const fn most_rows(registers: usize, columns: usize, bias: bool) -> usize {
     }
 }
 
+/// Vectors that all tiles take before the next ones where a line has two registers: few enough to stay in the
+/// first-level cache, which every tile reads once for each register of a line, and many enough for sums to be worth
+/// loading and storing. Where a register is a line, tiles are larger and the second-level cache keeps up with them.
+const VECTORS_AT_ONCE: usize = 32;
+
 /// `acc += sum over all vectors of left right^T` in tiles. The bits do not depend on their sizes.
 pub(crate) fn outer_product(
     level: Level,
@@ -100,6 +111,19 @@ pub(crate) fn outer_product(
     left: Factor,
     right: Factor,
 ) {
+    let few_registers = level.registers().is_some_and(|r| r.count() < 32);
+    let at_once = if few_registers {
+        VECTORS_AT_ONCE
+    } else {
+        usize::MAX
+    };
+    for (left, right) in left.parts(at_once).zip(right.parts(at_once)) {
+        tiles(level, acc, out, left, right);
+    }
+}
+
+/// As [`outer_product`], tile by tile.
+fn tiles(level: Level, acc: &mut [Lane], out: Target, left: Factor, right: Factor) {
     macro_rules! run_tile {
         ($level:expr, $at:expr, $bias:expr, $rows_now:expr, $columns_now:expr, $($rows:literal x [$($columns:literal)*])*) => {
             match ($rows_now, $columns_now, $bias) {

@@ -1,5 +1,5 @@
-//! Products of one matrix with many rows of lanes. Rows lie in memory; a tile of four of
-//! them shares each coefficient, and four coefficients share each number of a row.
+//! Products of one matrix with many rows of lanes. Rows lie in memory; a tile of a few of
+//! them shares each coefficient, and a few coefficients share each number of a row.
 //!
 //! Every sum starts where [`Start`] says and adds terms in ascending index, whatever the
 //! tile, so that the bits do not depend on how many rows there are.
@@ -14,6 +14,19 @@ pub(crate) const TILE: usize = 4;
 pub(crate) const fn most_rows<S: Simd>() -> usize {
     if S::REGISTERS < 32 { 3 } else { TILE }
 }
+
+/// Most columns of a tile of some rows. Two rows of [`TILE`] columns are too few sums for sixteen registers: they would wait
+/// for each other.
+const fn most_columns<S: Simd>(rows: usize) -> usize {
+    if S::REGISTERS < 32 && rows <= 2 {
+        WIDE_TILE
+    } else {
+        TILE
+    }
+}
+
+/// Most columns of a tile of two rows.
+const WIDE_TILE: usize = 6;
 
 /// The first of the fewest parts of at most `most` whose sizes differ by at most one: a tile of
 /// a single row or column would wait for its own sums.
@@ -210,11 +223,14 @@ impl Products<'_> {
     fn rows<S: Simd, const R: usize>(&mut self, s: S, row: usize) {
         let mut i = 0;
         while i < self.height {
-            let now = first_part::<S>(self.height - i, TILE);
+            let wide = const { most_columns::<S>(R) > TILE };
+            let now = first_part::<S>(self.height - i, const { most_columns::<S>(R) });
             match now {
                 1 => self.tile::<S, R, 1>(s, row, i),
                 2 => self.tile::<S, R, 2>(s, row, i),
                 3 => self.tile::<S, R, 3>(s, row, i),
+                5 if wide => self.tile::<S, R, 5>(s, row, i),
+                WIDE_TILE if wide => self.tile::<S, R, WIDE_TILE>(s, row, i),
                 _ => self.tile::<S, R, TILE>(s, row, i),
             }
             i += now;

@@ -3,8 +3,9 @@
 
 use super::forward::keep;
 use super::pack::Packing;
-use super::{MOST_STRIPS, Strips, run_strips};
+use super::{MOST_STRIPS, Strips, most_state, run_strips};
 use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
+use std::ops::Range;
 
 /// Gradients of all states and hidden preactivations from that of the last state, which stands in `g`.
 ///
@@ -30,27 +31,39 @@ impl<const Q: usize, const SMOOTH: bool> Lanewise for Backward<'_, Q, SMOOTH> {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
         Strips::<S, Q, true>::tiles(self.at.strips)
+            * self.p.iterations.div_ceil(steps_at_once::<S>())
     }
 
     #[inline(always)]
-    fn run<S: Simd>(&mut self, s: S, tile: usize) {
-        run_strips!(self, s, Strips<S, Q, true>, S, self.at.strips, tile);
+    fn run<S: Simd>(&mut self, s: S, piece: usize) {
+        let parts = self.p.iterations.div_ceil(steps_at_once::<S>());
+        let (tile, first) = (piece / parts, piece % parts * steps_at_once::<S>());
+        let end = self
+            .p
+            .iterations
+            .min(first.saturating_add(steps_at_once::<S>()));
+        run_strips!(self, s, Strips<S, Q, true>, S, self.at.strips, tile, first..end);
     }
 }
 
+/// Steps of a piece: where a line has two registers, few enough for the second to find it in the first-level cache.
+const fn steps_at_once<S: Simd>() -> usize {
+    if S::REGISTERS < 32 { 4 } else { usize::MAX }
+}
+
 impl<const Q: usize, const SMOOTH: bool> Backward<'_, Q, SMOOTH> {
-    /// `M` strips from `strip` on, through all steps.
+    /// `M` strips from `strip` on, through some steps.
     #[inline(always)]
-    fn tile<S: Simd, const M: usize>(&mut self, s: S, strip: usize) {
+    fn tile<S: Simd, const M: usize>(&mut self, s: S, strip: usize, steps: Range<usize>) {
         let (p, strips) = (self.p, self.at.strips);
         let mut g = [[s.splat(0.0); Q]; M];
-        let first = &self.at.g[strip * Q..][..M * Q];
+        let first = &self.at.g[(steps.start * strips + strip) * Q..][..M * Q];
         for m in 0..M {
             for k in 0..Q {
                 g[m][k] = s.load(&first[m * Q + k]);
             }
         }
-        for step in 0..p.iterations {
+        for step in steps {
             let units = &self.params[p.units(p.block_at(p.step_at(step)))];
             let first = step * strips + strip;
             let range = first * p.r..(first + M) * p.r;

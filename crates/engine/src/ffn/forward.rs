@@ -5,7 +5,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::pack::Packing;
-use super::{MOST_STRIPS, Strips, run_strips};
+use super::{MOST_STRIPS, Strips, most_state, run_strips};
 use crate::smooth::Activate;
 use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
 

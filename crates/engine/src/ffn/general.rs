@@ -38,6 +38,7 @@ pub(super) fn forward(
         for t in 0..p.iterations {
             let block = p.block_at(t);
             let hidden = p.hidden(level, params, block);
+            let b2 = &params[p.b2(block)];
             if let Some(kept) = &mut kept {
                 let first = p.step_at(t) * strips + strip;
                 let range = first * r..(first + m) * r;
@@ -45,13 +46,14 @@ pub(super) fn forward(
                     true => &mut kept.slopes[range.clone()],
                     false => &mut [],
                 };
+                let h = &mut kept.h[range];
                 hidden.values(z, h, slopes);
+                hidden.residual(z, h, b2, next);
                 kept.z[(p.state_at(t) * strips + strip) * q..][..m * q].copy_from_slice(z);
-                kept.h[range].copy_from_slice(h);
             } else {
                 hidden.values(z, h, &mut []);
+                hidden.residual(z, h, b2, next);
             }
-            hidden.residual(z, h, &params[p.b2(block)], next);
             z.copy_from_slice(next);
         }
         if let Some(kept) = &mut kept {
