@@ -175,7 +175,7 @@ fn wrong_requests_are_explained() {
         (
             "gaussian sim:bumps sim:bumps --sigma 0",
             2,
-            "sigma = 0 is no noise scale",
+            "sigma = 0 is not a noise scale",
         ),
         (
             "gaussian sim:bumps sim:bumps --tau 1",

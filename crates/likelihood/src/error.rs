@@ -9,7 +9,7 @@ use crate::scalar::SCALES;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// A noise scale that is not a usable positive number.
-    #[error("{name} = {value} is no noise scale: give a number from {} to {}", SCALES.start(), SCALES.end())]
+    #[error("{name} = {value} is not a noise scale: give a number from {} to {}", SCALES.start(), SCALES.end())]
     Scale {
         /// The paper's name of the scale.
         name: &'static str,

@@ -341,7 +341,10 @@ mod tests {
         }
         let wrong = serde_json::from_str::<Likelihood>(r#"{"kind":"gaussian","sigma":0.0}"#);
         let message = wrong.unwrap_err().to_string();
-        assert!(message.contains("sigma = 0 is no noise scale"), "{message}");
+        assert!(
+            message.contains("sigma = 0 is not a noise scale"),
+            "{message}"
+        );
         assert!(serde_json::from_str::<Likelihood>(r#"{"kind":"cauchy"}"#).is_err());
     }
 

@@ -39,7 +39,7 @@ pub enum CatalogError {
     /// A raw file that is not a table.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// A raw file that is no MATLAB matrix.
+    /// A raw file that is not a MATLAB matrix.
     #[error("`{file}` is not the MATLAB file of data:{set}: {why}; download it again")]
     Mat {
         /// The data set.
