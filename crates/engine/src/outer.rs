@@ -16,9 +16,9 @@ impl<'a> Factor<'a> {
         Self { lines, width }
     }
 
-    /// The vectors, at most so many at a time.
-    fn parts(self, at_once: usize) -> impl Iterator<Item = Self> {
-        let lines = self.lines.chunks(at_once.saturating_mul(self.width));
+    /// [`VECTORS_AT_ONCE`] vectors after the other.
+    fn parts(self) -> impl Iterator<Item = Self> {
+        let lines = self.lines.chunks(VECTORS_AT_ONCE * self.width);
         lines.map(move |lines| Self { lines, ..self })
     }
 }
@@ -112,12 +112,10 @@ pub(crate) fn outer_product(
     right: Factor,
 ) {
     let few_registers = level.registers().is_some_and(|r| r.count() < 32);
-    let at_once = if few_registers {
-        VECTORS_AT_ONCE
-    } else {
-        usize::MAX
-    };
-    for (left, right) in left.parts(at_once).zip(right.parts(at_once)) {
+    if !few_registers || left.lines.len() <= VECTORS_AT_ONCE * left.width {
+        return tiles(level, acc, out, left, right);
+    }
+    for (left, right) in left.parts().zip(right.parts()) {
         tiles(level, acc, out, left, right);
     }
 }

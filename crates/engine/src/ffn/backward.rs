@@ -37,7 +37,11 @@ impl<const Q: usize, const SMOOTH: bool> Lanewise for Backward<'_, Q, SMOOTH> {
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, piece: usize) {
         let parts = self.p.iterations.div_ceil(steps_at_once::<S>());
-        let (tile, first) = (piece / parts, piece % parts * steps_at_once::<S>());
+        // A division takes as long as a few units.
+        let (tile, first) = match parts {
+            1 => (piece, 0),
+            _ => (piece / parts, piece % parts * steps_at_once::<S>()),
+        };
         let end = self
             .p
             .iterations
