@@ -1,5 +1,5 @@
 //! Everything a contributor runs: `cargo xtask test`, `cargo xtask test --unsafe`, `cargo xtask test --export`,
-//! `cargo xtask fuzz`, `cargo xtask docs`, `cargo xtask dist`, `cargo xtask bench engine`, `cargo xtask bench scale`,
+//! `cargo xtask test --slurm`, `cargo xtask fuzz`, `cargo xtask docs`, `cargo xtask dist`, `cargo xtask bench engine`, `cargo xtask bench scale`,
 //! `cargo xtask bench peers`, `cargo xtask bench peers-quality`, `cargo xtask bench integers`, `cargo xtask gallery`.
 
 #![forbid(unsafe_code)]
@@ -21,6 +21,7 @@ mod prose;
 mod python;
 mod quality;
 mod scale;
+mod slurm;
 mod test;
 
 use std::path::Path;
@@ -47,6 +48,9 @@ enum Task {
         /// Instead, compare exported models in ONNX Runtime, in a virtual environment of Python below target/
         #[arg(long, conflicts_with = "memory")]
         export: bool,
+        /// Instead, run a study on a real Slurm of one node, set up below target/, with processes killed and jobs requeued
+        #[arg(long, conflicts_with_all = ["memory", "export"])]
+        slurm: bool,
     },
     /// Give mutated input to every reader: `cargo xtask fuzz [--seconds N] [TARGET]`
     #[command(disable_help_flag = true)]
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Task::Test { memory: true, .. } => memory::run(),
         Task::Test { export: true, .. } => export::run(),
+        Task::Test { slurm: true, .. } => slurm::run(),
         Task::Test { .. } => test::run(),
         Task::Fuzz { arguments } => {
             let mut fuzz = command("cargo");
@@ -119,6 +124,14 @@ fn release() -> Result<std::path::PathBuf> {
     cargo.args(["build", "--release", "--package", "loopfit-cli"]);
     succeed(&mut cargo, "the build")?;
     Ok(workspace().join("target/release/loopfit"))
+}
+
+/// The command line as tests have it, built now.
+fn development() -> Result<std::path::PathBuf> {
+    let mut cargo = command("cargo");
+    cargo.args(["build", "--package", "loopfit-cli"]);
+    succeed(&mut cargo, "the build")?;
+    Ok(workspace().join("target/debug/loopfit"))
 }
 
 /// The root of the workspace, whatever the current directory.

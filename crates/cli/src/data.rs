@@ -333,6 +333,16 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
     between(text, 0, 1024)
 }
 
+/// Parses a number of shares.
+pub(crate) fn shares(text: &str) -> Result<usize, String> {
+    between(text, 1, 10_000)
+}
+
+/// Parses the seconds before a time limit that a signal comes: Slurm has 16 bits for them.
+pub(crate) fn grace(text: &str) -> Result<usize, String> {
+    between(text, 1, 65_535)
+}
+
 /// Parses the bound of a density's index.
 pub(crate) fn index_bound(text: &str) -> Result<f32, String> {
     match text.parse::<f32>() {

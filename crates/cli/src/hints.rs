@@ -222,6 +222,8 @@ fn study(error: &StudyError) -> Option<String> {
             "`loopfit study verify {path}`, then the same `loopfit study run`"
         )),
         StudyError::Shards { path, .. } => Some(format!("`loopfit study merge {path} --out DIR`")),
+        StudyError::NetworkCache { path, .. } => Some(format!("--cache files:{path}")),
+        StudyError::Cache { .. } => say("--cache DIR or LOOPFIT_CACHE"),
         StudyError::Busy { .. }
         | StudyError::Exists { .. }
         | StudyError::OtherProtocol { .. }

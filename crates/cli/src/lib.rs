@@ -6,6 +6,7 @@
 
 mod architecture;
 mod asked;
+mod cache;
 mod commands;
 mod data;
 mod effort;

@@ -180,6 +180,7 @@ macro_rules! pages {
 
 pages! {
     readme: "README.md",
+    cluster: "docs/cluster.md",
     export: "docs/export.md",
     optimisation: "docs/optimisation.md",
     selection: "docs/selection.md",

@@ -77,7 +77,7 @@ pub fn text(name: &str) -> Option<&'static str> {
     Some(found.1)
 }
 
-/// The studies that a name means: a built-in one, a group, or a protocol file.
+/// The studies that a name means: a built-in one, a group, a protocol file, or all protocol files of a folder.
 pub fn find(name: &str) -> Result<Vec<Named>, StudyError> {
     if let Some((_, members)) = GROUPS.iter().find(|(group, _)| *group == name) {
         return members.iter().map(|member| builtin(member)).collect();
@@ -88,6 +88,9 @@ pub fn find(name: &str) -> Result<Vec<Named>, StudyError> {
     if name.ends_with(".toml") {
         return Ok(vec![Study::read(Path::new(name))?]);
     }
+    if Path::new(name).is_dir() {
+        return in_folder(Path::new(name));
+    }
     let groups = GROUPS.iter().map(|(group, _)| *group);
     Err(StudyError::Unknown {
         name: name.to_string(),
@@ -97,6 +100,25 @@ pub fn find(name: &str) -> Result<Vec<Named>, StudyError> {
             .collect::<Vec<_>>()
             .join(", "),
     })
+}
+
+/// The protocols of a folder, in the order of their names.
+fn in_folder(folder: &Path) -> Result<Vec<Named>, StudyError> {
+    let wrong = |why: String| StudyError::Unreadable {
+        path: folder.display().to_string(),
+        why,
+    };
+    let entries = std::fs::read_dir(folder).map_err(|e| wrong(e.to_string()))?;
+    let mut paths: Vec<_> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+        .collect();
+    paths.sort();
+    if paths.is_empty() {
+        return Err(wrong("it has no protocol file (.toml)".to_string()));
+    }
+    paths.iter().map(|path| Study::read(path)).collect()
 }
 
 /// What frozen protocols say and is not so, each with what is: their texts are part of their hashes

@@ -98,6 +98,24 @@ pub enum StudyError {
         /// Why.
         why: String,
     },
+    /// A cache of fits that cannot be opened.
+    #[error("the cache {path} cannot be used: {why}; remove it, or name another folder")]
+    Cache {
+        /// The file.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// A database of fits on a network file system.
+    #[error(
+        "{path} is on a network file system ({kind}), where a database of several writers is not safe: keep fits as files there, or on a local disk"
+    )]
+    NetworkCache {
+        /// The folder.
+        path: String,
+        /// The kind of file system.
+        kind: String,
+    },
     /// A file whose tables cannot be made out.
     #[error(
         "{path} cannot be read as a store, and nothing in it can be mended: {why}; move it away and run again, or merge from another copy of it"

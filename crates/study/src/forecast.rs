@@ -6,7 +6,7 @@ use crate::recorder::Job;
 use crate::run::{self, Prepared};
 use crate::task::{Phase, Task};
 use crate::trial::Trial;
-use crate::{continuation, searched, shortlist};
+use crate::{continuation, cost, searched, shortlist};
 use loopfit_engine::{Backend, FitSpec, flops_per_update};
 use loopfit_model::Method;
 use loopfit_search::cost::Timing;
@@ -14,6 +14,7 @@ use loopfit_search::cost::Timing;
 /// A fit that stands for others of its network and samples, and the updates of all of them.
 pub(crate) struct Sample {
     spec: FitSpec,
+    fits: f64,
     updates: f64,
 }
 
@@ -23,8 +24,19 @@ impl Sample {
         let mut spec = jobs.first()?.spec.clone();
         // One round is enough to be timed.
         spec.stages.truncate(1);
-        let updates = (jobs.len() * updates) as f64;
-        Some(Self { spec, updates })
+        let fits = jobs.len() as f64;
+        Some(Self {
+            spec,
+            fits,
+            updates: fits * updates as f64,
+        })
+    }
+
+    /// Predicted seconds of all updates, of the validations between them and of those at both ends of each fit.
+    pub(crate) fn cost(&self) -> f64 {
+        let every = self.spec.stages.first().map_or(1, |s| s.validate_every);
+        let validations = self.updates / every as f64 + 2.0 * self.fits;
+        self.updates * cost::of_update(&self.spec) + validations * cost::of_validation(&self.spec)
     }
 
     /// Floating-point operations of all updates.
@@ -35,6 +47,7 @@ impl Sample {
     /// With so many times the updates.
     pub(crate) fn times(self, factor: f64) -> Self {
         Self {
+            fits: self.fits * factor,
             updates: self.updates * factor,
             ..self
         }
@@ -45,8 +58,8 @@ impl Prepared<'_> {
     /// Seconds of one thread that the share takes on this machine, about.
     pub fn seconds(&self, backend: &dyn Backend) -> Result<f64, StudyError> {
         let study = &self.named.study;
-        let of = |tasks: &[Task], case: &Case| {
-            let own = run::share(tasks, self.shard).into_iter();
+        let of = |phase: Phase, tasks: &[Task], case: &Case| {
+            let own = self.own_tasks(phase, tasks).into_iter();
             own.filter(|task| task.case == case.name).count() as f64
         };
         let development = run::development(study);
@@ -54,8 +67,14 @@ impl Prepared<'_> {
         let mut sum = 0.0;
         for case in &study.cases {
             let counts = [
-                (Phase::Development, of(&development, case)),
-                (Phase::Confirmation, of(&confirmation, case)),
+                (
+                    Phase::Development,
+                    of(Phase::Development, &development, case),
+                ),
+                (
+                    Phase::Confirmation,
+                    of(Phase::Confirmation, &confirmation, case),
+                ),
             ];
             sum += self.case_seconds(case, &counts, backend)?;
         }

@@ -2,7 +2,9 @@
 //!
 //! - [`protocol`]: what a study does, as a checked and hashed TOML file;
 //! - [`builtin`]: the studies that come with the program, the paper's among them;
+//! - [`cache`]: fits by what they are, for all studies and machines;
 //! - [`run`]: from a protocol to records, on any number of threads, in shares, resumed at will;
+//! - [`shares`]: who runs what, where several machines do, by predicted cost;
 //! - [`store`]: the SQLite file, its export and the merging of shares;
 //! - [`progress`]: how far a run is;
 //! - [`status`]: how far a store is;
@@ -18,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod builtin;
+pub mod cache;
 pub mod models;
 pub mod progress;
 pub mod protocol;
@@ -25,16 +28,19 @@ pub mod published;
 pub mod report;
 pub mod results;
 pub mod run;
+pub mod shares;
 pub mod status;
 pub mod store;
 
 mod baseline;
 mod contender;
 mod continuation;
+mod cost;
 mod error;
 mod forecast;
 mod grid;
 mod recorder;
+mod runner;
 mod searched;
 mod shortlist;
 mod task;

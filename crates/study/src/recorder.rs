@@ -1,6 +1,7 @@
-//! Runs the fits of a task, each once: what the store has is not run again.
+//! Runs the fits of a task, each once: what the store or a cache has is not run again.
 
 use crate::StudyError;
+use crate::cache::Cache;
 use crate::progress::Progress;
 use crate::store::{Store, StoredFit};
 use loopfit_data::Samples;
@@ -21,6 +22,8 @@ pub(crate) struct Workshop<'a> {
     pub(crate) study: &'a str,
     /// Why the store could not be written to, if it could not: it ends the whole run.
     pub(crate) failure: &'a Mutex<Option<StudyError>>,
+    /// Fits of all studies.
+    pub(crate) cache: Option<&'a Cache>,
 }
 
 /// The fits of one task.
@@ -53,7 +56,10 @@ impl<'a> Recorder<'a> {
         let mut missing: Vec<(usize, String)> = Vec::new();
         for (i, job) in jobs.iter().enumerate() {
             let spec = self.describe(&job.spec);
-            let stored = w.store.fit(w.study, self.task, &job.name)?;
+            let mut stored = w.store.fit(w.study, self.task, &job.name)?;
+            if stored.is_none() {
+                stored = self.remembered(job, &spec)?;
+            }
             if let Some(stored) = &stored {
                 if stored.spec != spec {
                     return Err(StudyError::Changed {
@@ -82,7 +88,12 @@ impl<'a> Recorder<'a> {
                 outcome: outcome.clone(),
             };
             match w.store.put_fit(w.study, self.task, &job.name, &stored) {
-                Ok(()) => w.progress.ran(outcome.updates),
+                Ok(()) => {
+                    w.progress.ran(outcome.updates);
+                    if let Some(cache) = w.cache {
+                        cache.keep(&stored);
+                    }
+                }
                 Err(error) => {
                     let mut failure = w.failure.lock().unwrap_or_else(PoisonError::into_inner);
                     failure.get_or_insert(error);
@@ -104,6 +115,16 @@ impl<'a> Recorder<'a> {
             outcomes[*i] = Some(outcome);
         }
         Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    /// A fit that was made elsewhere, from now on in the store.
+    fn remembered(&self, job: &Job, spec: &str) -> Result<Option<StoredFit>, StudyError> {
+        let w = self.workshop;
+        let Some(fit) = w.cache.and_then(|c| c.find(spec, w.backend.bits())) else {
+            return Ok(None);
+        };
+        w.store.put_fit(w.study, self.task, &job.name, &fit)?;
+        Ok(Some(fit))
     }
 
     /// All that a fit depends on, as canonical JSON; samples and given coefficients by hash.

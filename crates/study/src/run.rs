@@ -1,17 +1,16 @@
-//! From a protocol to records: tasks, phases, shares.
+//! From a protocol to records: what there is to do, and for whom.
 
 use crate::StudyError;
-use crate::contender::Contender;
+use crate::cache::Cache;
 use crate::progress::{Progress, Work};
 use crate::protocol::{Case, Named, Study};
-use crate::recorder::{Recorder, Workshop};
-use crate::shortlist::{self, Kept, Screened};
+use crate::recorder::Workshop;
+use crate::runner::Runner;
+use crate::shares::{Own, Shares, own_of, pieces};
 use crate::store::Store;
 use crate::task::{Phase, Shard, Task};
 use crate::trial::{Sources, Trial};
 use loopfit_engine::{Backend, Control};
-use rayon::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -20,11 +19,10 @@ use std::sync::{Mutex, PoisonError};
 pub struct Prepared<'a> {
     pub(crate) named: &'a Named,
     pub(crate) shard: Shard,
+    /// The tasks of the share; none is everything.
+    own: Option<Own>,
     pub(crate) sources: Sources,
 }
-
-/// What development settled for a case and split.
-type Shortlists = BTreeMap<(String, Option<u64>), Kept>;
 
 impl<'a> Prepared<'a> {
     /// Checks that everything the study needs is there, before anything runs.
@@ -33,6 +31,24 @@ impl<'a> Prepared<'a> {
         shard: Shard,
         data_dir: Option<PathBuf>,
     ) -> Result<Self, StudyError> {
+        let mut prepared = Self::whole(named, data_dir)?;
+        share_out(std::slice::from_mut(&mut prepared), shard)?;
+        Ok(prepared)
+    }
+
+    /// The same for studies that run together, whose tasks are shared out together.
+    pub fn all(
+        studies: &'a [Named],
+        shard: Shard,
+        data_dir: Option<PathBuf>,
+    ) -> Result<Vec<Self>, StudyError> {
+        let prepared = studies.iter().map(|n| Self::whole(n, data_dir.clone()));
+        let mut prepared = prepared.collect::<Result<Vec<_>, _>>()?;
+        share_out(&mut prepared, shard)?;
+        Ok(prepared)
+    }
+
+    fn whole(named: &'a Named, data_dir: Option<PathBuf>) -> Result<Self, StudyError> {
         let study = &named.study;
         study.check().map_err(|why| StudyError::ProtocolFile {
             name: named.name.clone(),
@@ -45,13 +61,30 @@ impl<'a> Prepared<'a> {
         Ok(Self {
             sources,
             named,
-            shard,
+            shard: Shard::WHOLE,
+            own: None,
         })
+    }
+
+    /// The tasks of a list of one phase that are the share's own.
+    pub(crate) fn own_tasks(&self, phase: Phase, tasks: &[Task]) -> Vec<Task> {
+        own_of(self.own.as_ref(), phase, tasks)
+    }
+
+    /// Everything that the share does, before the shapes that fit are known.
+    pub fn total(&self) -> Work {
+        let study = &self.named.study;
+        let phases = [
+            (Phase::Development, development(study)),
+            (Phase::Confirmation, confirmation(study, &foreseen(study))),
+        ];
+        let own = phases.iter().flat_map(|(p, t)| self.own_tasks(*p, t));
+        own.map(|task| expected(study, &task)).sum()
     }
 
     /// Tells the progress how much there is to do.
     pub fn announce(&self, progress: &Progress) {
-        progress.expect(total(&self.named.study, self.shard));
+        progress.expect(self.total());
     }
 
     /// Enters the study in a store. What is there of it must be of the same protocol and data, and fits there of a backend with the
@@ -73,8 +106,22 @@ impl<'a> Prepared<'a> {
             prepared: self,
             store,
             backend,
+            cache: None,
         })
     }
+}
+
+/// Gives every study its part of a share.
+fn share_out(prepared: &mut [Prepared<'_>], shard: Shard) -> Result<(), StudyError> {
+    if shard == Shard::WHOLE {
+        return Ok(());
+    }
+    let shares = Shares::new(pieces(prepared)?, shard.count);
+    for (number, one) in prepared.iter_mut().enumerate() {
+        one.shard = shard;
+        one.own = Some(shares.own(shard, number));
+    }
+    Ok(())
 }
 
 /// A study that was entered in a store.
@@ -82,12 +129,46 @@ pub struct Entered<'a> {
     prepared: &'a Prepared<'a>,
     store: &'a Store,
     backend: &'a dyn Backend,
+    cache: Option<&'a Cache>,
 }
 
-impl Entered<'_> {
+impl<'a> Entered<'a> {
+    /// Takes fits that are in a cache from there, and puts there what is made.
+    pub fn with_cache(self, cache: &'a Cache) -> Self {
+        Self {
+            cache: Some(cache),
+            ..self
+        }
+    }
+
     /// Runs what the store does not have yet. On a stop everything that had ended is in the
     /// store, and the next run goes on from there.
     pub fn run(&self, control: &Control, progress: &Progress) -> Result<(), StudyError> {
+        self.develop(control, progress)?;
+        self.confirm(control, progress)
+    }
+
+    /// Whether confirmation waits for development.
+    pub fn waits(&self) -> bool {
+        self.prepared.named.study.way.shortlist().is_some()
+    }
+
+    /// The first part of a run: development, which shares of several studies do before anything else, so that nobody waits for it.
+    pub fn develop(&self, control: &Control, progress: &Progress) -> Result<(), StudyError> {
+        self.with_runner(control, progress, |runner| runner.develop())
+    }
+
+    /// The second part of a run.
+    pub fn confirm(&self, control: &Control, progress: &Progress) -> Result<(), StudyError> {
+        self.with_runner(control, progress, |runner| runner.confirm())
+    }
+
+    fn with_runner(
+        &self,
+        control: &Control,
+        progress: &Progress,
+        work: impl FnOnce(&Runner<'_>) -> Result<(), StudyError> + Send,
+    ) -> Result<(), StudyError> {
         let named = self.prepared.named;
         let failure = Mutex::new(None);
         let runner = Runner {
@@ -100,9 +181,10 @@ impl Entered<'_> {
                 progress,
                 study: &named.name,
                 failure: &failure,
+                cache: self.cache,
             },
         };
-        let result = self.backend.threads().install(|| runner.run());
+        let result = self.backend.threads().install(|| work(&runner));
         match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None => result,
@@ -117,17 +199,10 @@ fn check_caps(study: &Study, case: &Case, sources: &Sources) -> Result<(), Study
     study.way.check(&study.methods, &trial)
 }
 
-/// Everything that a share of a study does, before the shapes that fit are known.
-pub fn total(study: &Study, shard: Shard) -> Work {
+/// Everything that a study does, before the shapes that fit are known.
+pub fn total(study: &Study) -> Work {
     let tasks = [development(study), confirmation(study, &foreseen(study))];
-    let own = tasks.iter().flat_map(|tasks| share(tasks, shard));
-    own.map(|task| expected(study, &task)).sum()
-}
-
-/// The tasks of a share.
-pub(crate) fn share(tasks: &[Task], shard: Shard) -> Vec<Task> {
-    let own = tasks.iter().enumerate().filter(|(i, _)| shard.has(*i));
-    own.map(|(_, task)| task.clone()).collect()
+    tasks.iter().flatten().map(|t| expected(study, t)).sum()
 }
 
 /// The cases that are confirmed, as many as before a screen can be known: it selects one, and
@@ -141,7 +216,7 @@ pub(crate) fn foreseen(study: &Study) -> Vec<&Case> {
 }
 
 /// Fits of a task as far as they are known beforehand.
-fn expected(study: &Study, task: &Task) -> Work {
+pub(crate) fn expected(study: &Study, task: &Task) -> Work {
     let case = study.cases.iter().find(|case| case.name == task.case);
     let work = |case| study.way.work(task.phase, case, &study.methods);
     case.map(work).unwrap_or_default()
@@ -188,188 +263,4 @@ pub(crate) fn confirmation(study: &Study, cases: &[&Case]) -> Vec<Task> {
 pub(crate) fn shortlist_name(case: &str, split: Option<u64>) -> String {
     let split = split.map(|s| format!("/split-{s}")).unwrap_or_default();
     format!("shortlist/{case}{split}")
-}
-
-struct Runner<'a> {
-    prepared: &'a Prepared<'a>,
-    study: &'a Study,
-    workshop: Workshop<'a>,
-}
-
-impl Runner<'_> {
-    fn run(&self) -> Result<(), StudyError> {
-        let shard = self.prepared.shard;
-        let development = development(self.study);
-        self.run_all(&share(&development, shard), &Shortlists::new())?;
-        let (cases, screened) = self.confirmed_cases(&development)?;
-        let own = share(&confirmation(self.study, &cases), shard);
-        let work = |tasks: &[Task]| tasks.iter().map(|task| expected(self.study, task)).sum();
-        let foreseen = share(&confirmation(self.study, &foreseen(self.study)), shard);
-        self.workshop.progress.correct(work(&foreseen), work(&own));
-        let shortlists = self.shortlists(&development, &own)?;
-        if let Some(content) = screened {
-            let w = &self.workshop;
-            w.store.decide(w.study, "screen", &content)?;
-        }
-        self.run_all(&own, &shortlists)
-    }
-
-    /// The cases that go on to confirmation, and what the screen says where there is one.
-    fn confirmed_cases(
-        &self,
-        development: &[Task],
-    ) -> Result<(Vec<&Case>, Option<String>), StudyError> {
-        let study = self.study;
-        let Some(rule) = study.way.screen() else {
-            return Ok((study.cases.iter().collect(), None));
-        };
-        // The screen compares all cases: what other shares do of it is taken over or run here.
-        self.borrow(development)?;
-        let w = &self.workshop;
-        let screened = shortlist::screen(
-            study,
-            rule,
-            &self.prepared.sources,
-            w.store,
-            w.study,
-            development,
-        )?;
-        let eligible = screened.iter().filter(|s| s.eligible);
-        let advantage = |s: &Screened| s.advantage.unwrap_or(f64::NEG_INFINITY);
-        let selected = eligible.max_by(|a, b| advantage(a).total_cmp(&advantage(b)));
-        let mut names: BTreeSet<String> = selected.map(|s| s.case.clone()).into_iter().collect();
-        names.extend(rule.also.map(|[b, n]| crate::protocol::screened(b, n)));
-        let content = serde_json::json!({
-            "cases": screened,
-            "selected": selected.map(|s| &s.case),
-            "confirmed": names,
-        });
-        let cases = study.cases.iter().filter(|c| names.contains(&c.name));
-        Ok((cases.collect(), Some(content.to_string())))
-    }
-
-    /// The shapes that development kept for the cases and splits of some tasks.
-    fn shortlists(&self, development: &[Task], own: &[Task]) -> Result<Shortlists, StudyError> {
-        let Some(list) = self.study.way.shortlist() else {
-            return Ok(Shortlists::new());
-        };
-        let w = &self.workshop;
-        let wanted: BTreeSet<(String, Option<u64>)> =
-            own.iter().map(|t| (t.case.clone(), t.split)).collect();
-        let mut shortlists = Shortlists::new();
-        for (case, split) in wanted {
-            let tasks: Vec<Task> = development
-                .iter()
-                .filter(|t| t.case == case && t.split == split)
-                .cloned()
-                .collect();
-            self.borrow(&tasks)?;
-            let kept = shortlist::keep(list, &self.study.methods, w.store, w.study, &tasks)?;
-            let content = serde_json::to_string(&kept).unwrap_or_default();
-            w.store
-                .decide(w.study, &shortlist_name(&case, split), &content)?;
-            shortlists.insert((case, split), kept);
-        }
-        Ok(shortlists)
-    }
-
-    /// Makes sure that tasks of other shares are here: from their stores, or run again.
-    fn borrow(&self, tasks: &[Task]) -> Result<(), StudyError> {
-        let w = &self.workshop;
-        let mut missing = Vec::new();
-        for task in tasks {
-            let judged = self.is_judged(task);
-            let here = w.store.is_done(w.study, &task.name, judged)?;
-            if !here
-                && !w
-                    .store
-                    .adopt(self.prepared.named, task, judged, w.backend.bits())?
-            {
-                w.progress.expect(expected(self.study, task));
-                missing.push(task.clone());
-            }
-        }
-        self.run_all(&missing, &Shortlists::new())
-    }
-
-    fn run_all(&self, tasks: &[Task], shortlists: &Shortlists) -> Result<(), StudyError> {
-        // In their order, so that one case after the other is finished.
-        tasks
-            .iter()
-            .par_bridge()
-            .try_for_each(|task| self.run_task(task, shortlists))
-    }
-
-    /// Fits, chooses, freezes, judges. Whatever of it is in the store is not done again.
-    fn run_task(&self, task: &Task, shortlists: &Shortlists) -> Result<(), StudyError> {
-        let w = self.workshop;
-        if w.control.is_stopped() {
-            return Err(StudyError::Interrupted);
-        }
-        let expected = expected(self.study, task);
-        let judged = self.is_judged(task);
-        let known = w.store.frozen(w.study, &task.name)?;
-        if known.is_some() {
-            let done = self.done(task)?;
-            w.progress.correct(expected, done);
-            w.progress.found_all(done);
-            if !judged || w.store.is_scored(w.study, &task.name)? {
-                return Ok(());
-            }
-        }
-        let Some(case) = self.study.cases.iter().find(|c| c.name == task.case) else {
-            return Ok(());
-        };
-        let trial = Trial::new(
-            &self.prepared.sources,
-            self.study,
-            case,
-            task.split,
-            task.seed,
-        );
-        let frozen = match known {
-            Some(frozen) => frozen,
-            None => {
-                w.store.begin_task(w.study, task)?;
-                let kept = shortlists.get(&(task.case.clone(), task.split));
-                let none = Kept::default();
-                let mut choices = self.study.way.choose(
-                    task.phase,
-                    &self.study.methods,
-                    kept.unwrap_or(&none),
-                    &trial,
-                    &Recorder::new(w, &task.name),
-                )?;
-                w.progress.correct(expected, self.done(task)?);
-                if self.study.baselines && judged {
-                    choices.extend(Contender::BASELINES.map(|own| own.choice(case.at, None)));
-                }
-                w.store.freeze(w.study, &task.name, choices)?
-            }
-        };
-        if judged {
-            let scores = trial.judge(&frozen, w.store, w.study, &task.name)?;
-            w.store.put_scores(w.study, &task.name, &scores)?;
-        }
-        Ok(())
-    }
-
-    /// Confirmation is judged, and the development that a screen compares.
-    fn is_judged(&self, task: &Task) -> bool {
-        task.phase == Phase::Confirmation || self.study.way.screen().is_some()
-    }
-
-    /// Fits of a task that the store has.
-    fn done(&self, task: &Task) -> Result<Work, StudyError> {
-        let w = &self.workshop;
-        let query =
-            "SELECT count(*), coalesce(sum(updates), 0) FROM fit WHERE study = ? AND task = ?";
-        let rows = w.store.rows(query, [w.study, task.name.as_str()], |r| {
-            Ok(Work {
-                fits: r.get::<_, i64>(0)? as u64,
-                updates: r.get::<_, i64>(1)? as u64,
-            })
-        })?;
-        Ok(rows.into_iter().sum())
-    }
 }

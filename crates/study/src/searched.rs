@@ -63,15 +63,36 @@ pub(crate) fn seconds(
     for method in methods {
         for search in searches(plan, *method, trial)? {
             let seconds = cost::thread_seconds(backend, &search).map_err(|e| trial.wrong(e))?;
-            let longest = search.plan.rungs.iter().map(|r| r.updates).max();
-            let refit = match search.protocol.refit {
-                true => longest.unwrap_or(0) as f64 / search.plan.updates() as f64,
-                false => 0.0,
-            };
-            sum += seconds * (1.0 + refit);
+            sum += seconds * (1.0 + refit_part(&search));
         }
     }
     Ok(sum)
+}
+
+/// The same, predicted from operations and updates alone.
+pub(crate) fn cost(
+    plan: &SearchPlan,
+    methods: &[Method],
+    trial: &Trial<'_>,
+) -> Result<f64, StudyError> {
+    let mut sum = 0.0;
+    for method in methods {
+        for search in searches(plan, *method, trial)? {
+            let updates = search.plan.updates() as f64;
+            let flops = cost::flops(&search).map_err(|e| trial.wrong(e))?;
+            sum += crate::cost::of_search(updates, flops) * (1.0 + refit_part(&search));
+        }
+    }
+    Ok(sum)
+}
+
+/// Updates of a refit, relative to those of its search.
+fn refit_part(search: &Search) -> f64 {
+    let longest = search.plan.rungs.iter().map(|r| r.updates).max();
+    match search.protocol.refit {
+        true => longest.unwrap_or(0) as f64 / search.plan.updates() as f64,
+        false => 0.0,
+    }
 }
 
 fn searches(

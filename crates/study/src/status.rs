@@ -5,7 +5,6 @@ use crate::protocol::Named;
 use crate::results::{Results, read};
 use crate::run;
 use crate::store::Store;
-use crate::task::Shard;
 use loopfit_model::Method;
 use loopfit_report::number::{Exponent, mean_se};
 use loopfit_report::{Align, Block, Document, Table};
@@ -48,7 +47,7 @@ fn one(store: &Store, named: &Named) -> Result<Status, StudyError> {
     let (done, all) = results.tasks;
     let complete = all > 0 && done == all;
     let fits = results.costs.iter().map(|c| c.fits).sum();
-    let total = run::total(&named.study, Shard::WHOLE);
+    let total = run::total(&named.study);
     let updates = results.costs.iter().map(|c| c.updates).sum();
     Ok(Status {
         name: named.name.clone(),

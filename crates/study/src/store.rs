@@ -15,10 +15,11 @@ mod record;
 mod row;
 mod verify;
 
+pub(crate) use adopt::{Sibling, Watch, pause};
 pub use export::export;
-pub(crate) use files::check_regular;
 pub use files::stores_in;
-pub use merge::merge;
+pub(crate) use files::{check_regular, check_store};
+pub use merge::{Part, merge, together};
 pub use verify::{Damage, Fault, Verified, verify};
 
 use crate::StudyError;
@@ -26,7 +27,7 @@ use crate::protocol::{Named, Study, check_name};
 use crate::task::Task;
 use loopfit_engine::FitOutcome;
 use record::{CHOICE, DECISION, FIT, SCORE, STUDY, TALLY, TASK, Table};
-use row::{FitRow, stop_name};
+pub(crate) use row::FitRow;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension};
 use std::fs::File;
@@ -213,31 +214,22 @@ impl Store {
         fit: &str,
         stored: &StoredFit,
     ) -> Result<(), StudyError> {
-        let outcome = &stored.outcome;
-        let finite = |v: f64| v.is_finite().then_some(v);
-        let curve: Vec<(usize, Option<f64>)> = outcome
-            .curve
-            .iter()
-            .map(|(u, l)| (*u, finite(*l)))
-            .collect();
-        let curve = serde_json::to_string(&curve).unwrap_or_default();
-        let values = outcome.parameters.values().iter();
-        let parameters: Vec<u8> = values.flat_map(|v| v.to_le_bytes()).collect();
+        let made = FitRow::of(stored);
         let row = [
             Value::from(study.to_string()),
             task.to_string().into(),
             fit.to_string().into(),
-            stored.method.clone().into(),
-            stored.spec.clone().into(),
-            stop_name(outcome.stop).to_string().into(),
-            finite(outcome.validation).into(),
-            (outcome.best_update as i64).into(),
-            (outcome.updates as i64).into(),
-            curve.into(),
-            parameters.into(),
-            outcome.seconds.into(),
-            stored.backend.clone().into(),
-            stored.bits.clone().into(),
+            made.method.into(),
+            made.spec.into(),
+            made.stop.into(),
+            made.validation.into(),
+            made.best_update.into(),
+            made.updates.into(),
+            made.curve.into(),
+            made.parameters.into(),
+            made.seconds.into(),
+            made.backend.into(),
+            made.bits.into(),
         ];
         self.with(|c| FIT.insert(c, &row))
     }

@@ -16,11 +16,6 @@ impl Shard {
     /// Everything.
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 
-    /// Whether the share has the task of that number.
-    pub fn has(self, task: usize) -> bool {
-        task % self.count == self.index - 1
-    }
-
     /// The store file of the share.
     pub(crate) fn file(self) -> String {
         match self.count {

@@ -187,7 +187,7 @@ fn plans_are_upper_bounds() {
         if let Way::Search(search) = &mut named.study.way {
             search.protocol.refit = refit;
         }
-        let planned = loopfit_study::run::total(&named.study, Shard::WHOLE);
+        let planned = loopfit_study::run::total(&named.study);
         let out = directory.path().join(name);
         run(&named, &out, Shard::WHOLE, 2).unwrap();
         let found = results::read(&Store::open(&out).unwrap(), &named).unwrap();
@@ -202,7 +202,7 @@ fn plans_are_upper_bounds() {
     }
     // As it was run and is reported in docs/studies.md.
     let real = builtin::find("beyond-real").unwrap().remove(0);
-    let planned = loopfit_study::run::total(&real.study, Shard::WHOLE);
+    let planned = loopfit_study::run::total(&real.study);
     assert!(planned.updates >= 111_472_463, "{}", planned.updates);
 }
 

@@ -1,28 +1,29 @@
 //! `loopfit study`.
 
+mod plan;
+mod run;
+mod status;
+mod submit;
 mod verify;
 
 use crate::data::FolderArgument;
 use crate::exit::{Exit, usage};
 use crate::json::object;
-use crate::{Global, hints, interrupt, output, progress};
+use crate::{Global, hints, output};
 use anyhow::{Context, Result};
-use loopfit_engine::{Backend, Engine};
 use loopfit_export::{Content, Format, Options};
-use loopfit_report::number::{self, ABSENT, integer};
+use loopfit_report::number::{self, integer};
 use loopfit_report::{Align, Table};
 use loopfit_study::models::{Best, Models};
-use loopfit_study::progress::Progress;
-use loopfit_study::protocol::Way;
-use loopfit_study::run::{Prepared, total};
-use loopfit_study::{Named, Shard, Store, StudyError, builtin, report, status, store};
+use loopfit_study::run::total;
+use loopfit_study::{Named, Store, StudyError, builtin, report, store};
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit study run paper --data-dir data --out runs/paper\n  loopfit study run cap-path --quick --out /tmp/quick\n  loopfit study run mine.toml --out runs/mine\n  loopfit study run paper --shard 2/3 --out runs/shards\n  loopfit study merge runs/shards --out runs/paper\n  loopfit study verify runs/paper\n  loopfit study export runs/paper --json | sha256sum"
+    after_help = "Examples:\n  loopfit study run paper --data-dir data --out runs/paper\n  loopfit study run cap-path --quick --out /tmp/quick\n  loopfit study run mine.toml --out runs/mine\n  loopfit study run paper --shard 2/3 --out runs/shards\n  loopfit study merge runs/shards --out runs/paper\n  loopfit study submit paper --shards 64 --out runs/cluster --now\n  loopfit study verify runs/paper\n  loopfit study export runs/paper --json | sha256sum"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -39,12 +40,16 @@ enum Command {
     )]
     Show(Which),
     /// Say how many fits, updates and minutes a study takes, without running it.
-    Plan(PlanArguments),
+    Plan(plan::Arguments),
     /// Run a study, or go on with one that was stopped.
-    Run(RunArguments),
-    /// Say how far a run is, and what it has found so far.
-    #[command(after_help = "Example:\n  loopfit study status runs/paper --json")]
-    Status(Where),
+    Run(run::Arguments),
+    /// Write the scripts that run a study on a Slurm cluster, share by share, and submit them.
+    ///
+    /// An array job runs the shares; a second job, which waits for it, looks that every share is complete, merges them and writes
+    /// the report. Run it again at any time: what is queued is not submitted twice, and no fit that is done is run again.
+    Submit(submit::Arguments),
+    /// Say how far a run is, or all its shards together, and what it has found so far.
+    Status(status::Arguments),
     /// Write tables and figures of a run.
     Report(ReportArguments),
     /// Put the shards of a run together.
@@ -64,7 +69,7 @@ enum Command {
 
 #[derive(clap::Args)]
 struct Which {
-    /// A built-in study, a group of them (paper, beyond), or a protocol file (.toml).
+    /// A built-in study, a group of them (paper, beyond), a protocol file (.toml), or a folder of protocol files.
     #[arg(value_name = "NAME")]
     name: String,
     /// The small size: every step of the way in seconds, numbers without meaning.
@@ -82,38 +87,6 @@ impl Which {
         }
         Ok(studies)
     }
-}
-
-#[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  loopfit study plan paper\n  loopfit study plan paper --shard 1/3 --json"
-)]
-struct PlanArguments {
-    #[command(flatten)]
-    which: Which,
-    /// The share of one of several machines.
-    #[arg(long, value_name = "I/N")]
-    shard: Option<Shard>,
-    /// Without the files of data:NAME there is no prediction of time.
-    #[command(flatten)]
-    folder: FolderArgument,
-}
-
-#[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  loopfit study run cap-path --quick --out /tmp/quick\n  loopfit study run paper --data-dir data --out runs/paper\n  loopfit study run paper --data-dir data --out runs/shards --shard 2/3\n  loopfit study run mine.toml --out runs/mine"
-)]
-struct RunArguments {
-    #[command(flatten)]
-    which: Which,
-    /// The run directory; by default studies/NAME. What it holds is not run again.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Run the share of one of several machines, into a file of its own.
-    #[arg(long, value_name = "I/N")]
-    shard: Option<Shard>,
-    #[command(flatten)]
-    folder: FolderArgument,
 }
 
 #[derive(clap::Args)]
@@ -155,9 +128,10 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     match &a.command {
         Command::List => list(global),
         Command::Show(which) => show(which, global),
-        Command::Plan(a) => plan(a, global),
-        Command::Run(a) => run_studies(a, global),
-        Command::Status(a) => show_status(a, global),
+        Command::Plan(a) => plan::run(a, global),
+        Command::Run(a) => run::run(a, global),
+        Command::Submit(a) => submit::run(a, global),
+        Command::Status(a) => status::run(a, global),
         Command::Report(a) => {
             let store = Store::open(&a.place.path)?;
             let out = a.out.clone().unwrap_or_else(|| beside(store.path()));
@@ -195,7 +169,7 @@ fn list(global: &Global) -> Result<Exit> {
     let mut rows = Vec::new();
     for name in builtin::names() {
         for named in builtin::find(name)? {
-            let (work, hash) = (total(&named.study, Shard::WHOLE), named.study.hash());
+            let (work, hash) = (total(&named.study), named.study.hash());
             rows.push(json!({
                 "name": name, "hash": hash, "title": named.study.title,
                 "question": named.study.question, "fits": work.fits, "updates": work.updates,
@@ -238,7 +212,7 @@ fn show(which: &Which, global: &Global) -> Result<Exit> {
     }
     let mut text = String::new();
     for named in &studies {
-        let work = total(&named.study, Shard::WHOLE);
+        let work = total(&named.study);
         text += &format!(
             "# {} {}\n# at most {} fits, {} updates\n",
             named.name,
@@ -253,129 +227,6 @@ fn show(which: &Which, global: &Global) -> Result<Exit> {
         };
     }
     output::print(&text)?;
-    Ok(Exit::Done)
-}
-
-fn plan(a: &PlanArguments, global: &Global) -> Result<Exit> {
-    let shard = a.shard.unwrap_or(Shard::WHOLE);
-    let studies = a.which.studies()?;
-    let data_dir = a.folder.named();
-    let engine = Engine::new(global.threads)?;
-    let threads = engine.threads().count();
-    let time = format!("time on {}", number::count(threads, "thread"));
-    let mut table = Table::new([
-        ("study", Align::Left),
-        ("cases", Align::Right),
-        ("seeds", Align::Right),
-        ("fits, at most", Align::Right),
-        ("updates, at most", Align::Right),
-        (&time, Align::Right),
-    ]);
-    let mut rows = Vec::new();
-    for named in &studies {
-        let (study, work) = (&named.study, total(&named.study, shard));
-        let seconds = Prepared::new(named, shard, data_dir.clone())
-            .and_then(|prepared| prepared.seconds(&engine));
-        if let (Err(error), false) = (&seconds, global.quiet) {
-            let why = hints::beside(error);
-            output::say(&format!("the time of {} is not known: {why}", named.name));
-        }
-        let why = seconds.as_ref().err().map(StudyError::to_string);
-        // Fits of a study keep all threads busy but for its last ones.
-        let seconds = seconds.ok().map(|s| s / threads as f64);
-        rows.push(json!({
-            "study": named.name, "hash": study.hash(), "cases": study.cases.len(),
-            "seeds": study.seeds.count, "fits": work.fits, "updates": work.updates,
-            "threads": threads, "seconds": seconds, "no_seconds_because": why,
-        }));
-        table.push([
-            named.name.clone(),
-            study.cases.len().to_string(),
-            study.seeds.count.to_string(),
-            integer(work.fits),
-            integer(work.updates),
-            seconds.map_or(ABSENT.to_string(), crate::effort::about),
-        ]);
-    }
-    if global.json {
-        output::print_json(&object!({ "studies": rows }))?;
-    } else {
-        output::print(&table.to_terminal(output::color()))?;
-        if shard != Shard::WHOLE
-            && studies
-                .iter()
-                .any(|n| matches!(n.study.way, Way::Shortlist(_)))
-        {
-            output::say(
-                "a share also runs the development that it needs and that no finished share beside it has",
-            );
-        }
-    }
-    Ok(Exit::Done)
-}
-
-fn run_studies(a: &RunArguments, global: &Global) -> Result<Exit> {
-    let studies = a.which.studies()?;
-    let shard = a.shard.unwrap_or(Shard::WHOLE);
-    let data_dir = a.folder.named();
-    let out = a.out.clone().unwrap_or_else(|| {
-        let stem = Path::new(&a.which.name).file_stem().unwrap_or_default();
-        let quick = if a.which.quick { "-quick" } else { "" };
-        Path::new("studies").join(format!("{}{quick}", stem.to_string_lossy()))
-    });
-    let prepared = studies
-        .iter()
-        .map(|named| Prepared::new(named, shard, data_dir.clone()))
-        .collect::<Result<Vec<_>, _>>()?;
-    let engine = Engine::new(global.threads)?;
-    let store = Store::create_for(&out, shard, &engine)?;
-    if let Some(notice) = store.notice() {
-        output::say(notice);
-    }
-    let entered = prepared
-        .iter()
-        .map(|prepared| prepared.enter(&store, &engine))
-        .collect::<Result<Vec<_>, _>>()?;
-    let counts = Progress::default();
-    prepared.iter().for_each(|p| p.announce(&counts));
-    if !global.quiet {
-        output::say(&format!(
-            "{} on {} into {}",
-            a.which.name,
-            number::count(engine.threads().count(), "thread"),
-            store.path().display()
-        ));
-    }
-    for (named, entered) in studies.iter().zip(&entered) {
-        let result = interrupt::searching(|control| {
-            progress::with_counts(&named.name, &counts, &store, global.quiet, || {
-                entered.run(control, &counts)
-            })
-        });
-        match result {
-            Err(StudyError::Interrupted) => {
-                let fits = fits(counts.counts().fits);
-                output::say(&format!(
-                    "interrupted with {fits} in {}; run the same command to resume",
-                    store.path().display()
-                ));
-                return Ok(Exit::Interrupted);
-            }
-            other => other?,
-        }
-        if shard == Shard::WHOLE {
-            let one = std::slice::from_ref(named);
-            let out = beside(store.path());
-            write_reports(&store, one, &out, &a.folder, global)?;
-            let index = write_index(&store, &out)?;
-            if Some(&named.name) == studies.last().map(|last| &last.name) {
-                output::wrote(&index[0], global);
-            }
-        }
-    }
-    if global.json {
-        print_status(&store)?;
-    }
     Ok(Exit::Done)
 }
 
@@ -453,23 +304,6 @@ fn write_index(store: &Store, out: &Path) -> Result<Vec<PathBuf>> {
         output::write_file(path, text)?;
     }
     Ok(files.map(|(path, _)| path).into())
-}
-
-fn print_status(store: &Store) -> Result<()> {
-    let states = status::status(store)?;
-    let all: Vec<_> = states.iter().map(status::Status::to_json).collect();
-    output::print_json(&object!({ "studies": all }))
-}
-
-fn show_status(a: &Where, global: &Global) -> Result<Exit> {
-    let store = Store::open(&a.path)?;
-    if global.json {
-        print_status(&store)?;
-    } else {
-        let states = status::status(&store)?;
-        output::print(&status::page(&states).to_terminal(output::color()))?;
-    }
-    Ok(Exit::Done)
 }
 
 fn export(a: &Where, global: &Global) -> Result<Exit> {

@@ -56,7 +56,7 @@ fn every_built_in_study_has_a_quick_size_that_makes_sense() {
         assert!(!quick.cases.is_empty(), "{name}");
         assert_ne!(quick.hash(), named.study.hash());
         // The same way of fitting, much less of it.
-        let work = |s: &Study| crate::run::total(s, crate::Shard::WHOLE);
+        let work = |s: &Study| crate::run::total(s);
         assert!(
             work(&quick).updates * 50 < work(&named.study).updates,
             "{name}"

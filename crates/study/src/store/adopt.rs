@@ -10,30 +10,126 @@ use super::{Store, stores_in, verify};
 use crate::StudyError;
 use crate::protocol::Named;
 use crate::task::Task;
+use loopfit_engine::Control;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Whose file has not changed for so long is not at work, or at a single fit that takes longer.
+const QUIET: Duration = Duration::from_secs(30);
+/// How long to wait before others are looked at again, and how soon a stop is noticed.
+const PAUSE: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(50);
 
 /// The records of one task, table by table.
 type Records = Vec<(&'static Table, Vec<Vec<Value>>)>;
 
+/// How far another shard's file in the same directory is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sibling {
+    path: PathBuf,
+    /// Studies and tasks whose choices are made.
+    chosen: BTreeSet<(String, String)>,
+    /// Studies and tasks that were begun, those without a choice.
+    begun: BTreeSet<(String, String)>,
+    /// When it was last written to, and its length.
+    stamp: (Option<SystemTime>, u64),
+}
+
+impl Sibling {
+    fn look(path: PathBuf) -> Result<Self, StudyError> {
+        let stamp = std::fs::metadata(&path).map_or((None, 0), |m| (m.modified().ok(), m.len()));
+        let store = Store::open_unchecked(&path)?;
+        let query = "SELECT study, task, EXISTS (SELECT 1 FROM choice c \
+             WHERE c.study = t.study AND c.task = t.task) FROM task t";
+        let rows: Vec<((String, String), bool)> =
+            store.rows(query, [], |r| Ok(((r.get(0)?, r.get(1)?), r.get(2)?)))?;
+        let (chosen, begun): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(_, chosen)| *chosen);
+        Ok(Self {
+            path,
+            chosen: chosen.into_iter().map(|(key, _)| key).collect(),
+            begun: begun.into_iter().map(|(key, _)| key).collect(),
+            stamp,
+        })
+    }
+}
+
+/// Who is at work, seen by files that change; no clock of another machine is believed.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    changed: BTreeMap<PathBuf, (Sibling, Instant)>,
+}
+
+impl Watch {
+    /// The tasks of a study that others are at.
+    pub(crate) fn busy(&mut self, siblings: &[Sibling], study: &str) -> BTreeSet<String> {
+        let mut busy = BTreeSet::new();
+        for sibling in siblings {
+            if self.is_at_work(sibling) {
+                let own = sibling.begun.iter().filter(|(of, _)| of == study);
+                busy.extend(own.map(|(_, task)| task.clone()));
+            }
+        }
+        busy
+    }
+
+    fn is_at_work(&mut self, sibling: &Sibling) -> bool {
+        let now = Instant::now();
+        match self.changed.get(&sibling.path) {
+            Some((was, since)) if was == sibling => now.duration_since(*since) < QUIET,
+            known => {
+                // A file that was old when it was first seen has no one behind it.
+                let old = known.is_none() && is_old(sibling);
+                let since = now.checked_sub(QUIET).filter(|_| old).unwrap_or(now);
+                self.changed
+                    .insert(sibling.path.clone(), (sibling.clone(), since));
+                !old
+            }
+        }
+    }
+}
+
+/// Whether a file was last written to so long ago that clocks cannot differ by as much.
+fn is_old(sibling: &Sibling) -> bool {
+    let age = sibling.stamp.0.and_then(|at| at.elapsed().ok());
+    age.is_some_and(|age| age > 20 * QUIET)
+}
+
+/// Waits a moment, or until a stop.
+pub(crate) fn pause(control: &Control) -> Result<(), StudyError> {
+    let begin = Instant::now();
+    while begin.elapsed() < PAUSE {
+        if control.is_stopped() {
+            return Err(StudyError::Interrupted);
+        }
+        std::thread::sleep(TICK);
+    }
+    Ok(())
+}
+
 impl Store {
-    /// Takes a finished task over from another shard's file in the same directory, if its fits have these bits. Files that
-    /// cannot be read now are as good as not there.
+    /// The other shards' files in the same directory. Those that cannot be read now are as good as not there.
+    pub(crate) fn siblings(&self) -> Vec<Sibling> {
+        let directory = self.path.parent().unwrap_or(Path::new(""));
+        let others = stores_in(directory).into_iter();
+        let others = others.filter(|path| *path != self.path);
+        others.filter_map(|path| Sibling::look(path).ok()).collect()
+    }
+
+    /// Takes a finished task over from another shard's file, if its fits have these bits.
     pub(crate) fn adopt(
         &self,
+        siblings: &[Sibling],
         named: &Named,
         task: &Task,
         judged: bool,
         bits: &str,
     ) -> Result<bool, StudyError> {
-        let Some(directory) = self.path.parent() else {
-            return Ok(false);
-        };
-        for sibling in stores_in(directory) {
-            if sibling == self.path {
-                continue;
-            }
-            let found = Self::open_unchecked(&sibling)
+        let key = (named.name.clone(), task.name.clone());
+        for sibling in siblings.iter().filter(|s| s.chosen.contains(&key)) {
+            let found = Self::open_unchecked(&sibling.path)
                 .and_then(|other| other.finished(named, task, judged));
             if let Ok(Some(records)) = found
                 && have_bits(&records, bits)

@@ -67,7 +67,7 @@ pub(super) fn find(path: &Path) -> Result<PathBuf, StudyError> {
 }
 
 /// Refuses a store that SQLite would wait for or misread: a pipe, a device, a directory.
-pub(super) fn check_store(store: &Path) -> Result<(), StudyError> {
+pub(crate) fn check_store(store: &Path) -> Result<(), StudyError> {
     COMPANIONS.iter().try_for_each(|ending| {
         let mut name = store.as_os_str().to_os_string();
         name.push(ending);

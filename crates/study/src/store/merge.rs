@@ -6,7 +6,7 @@ use super::mend::{fresh, rewrite};
 use super::record::{FIT, TABLES, Table};
 use super::{Damage, Store, VERSION, short};
 use crate::StudyError;
-use crate::task::WHOLE_FILE;
+use crate::task::{Shard, WHOLE_FILE};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
@@ -50,6 +50,43 @@ pub fn merge(stores: &[PathBuf], directory: &Path) -> Result<PathBuf, StudyError
     });
     remove();
     result.map(|()| target)
+}
+
+/// One shard of a run directory.
+#[derive(Debug)]
+pub struct Part {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its own content, or why it cannot be read.
+    pub store: Result<Store, StudyError>,
+    /// Seconds since it was last written to, by this machine's clock.
+    pub quiet_for: Option<f64>,
+}
+
+/// All shards of a run directory, and what those of them that can be read hold together, in memory; none is written to.
+pub fn together(directory: &Path) -> Result<(Vec<Part>, Store), StudyError> {
+    let mut parts = Vec::new();
+    for path in find_all(directory)? {
+        let written = std::fs::metadata(&path).and_then(|data| data.modified());
+        let age = written.ok().and_then(|at| at.elapsed().ok());
+        parts.push(Part {
+            store: Store::open(&path),
+            quiet_for: age.map(|age| age.as_secs_f64()),
+            path,
+        });
+    }
+    let sound = parts.iter().filter(|part| part.store.is_ok());
+    let files: Vec<PathBuf> = sound.map(|part| part.path.clone()).collect();
+    check_alike(&files)?;
+    let connection = fresh(Path::new(":memory:"))?;
+    let upgraded = std::env::temp_dir().join(format!("loopfit-{}.tmp", std::process::id()));
+    let result = collect_into(&connection, &files, directory, &upgraded);
+    let _ = std::fs::remove_file(&upgraded);
+    result?;
+    Ok((
+        parts,
+        Store::new(connection, directory.join(Shard::WHOLE.file()))?,
+    ))
 }
 
 /// One protocol for each study, and one kind of bits for all fits.
@@ -97,9 +134,17 @@ fn check_alike(files: &[PathBuf]) -> Result<(), StudyError> {
     Ok(())
 }
 
-/// All rows of all stores, once.
+/// All rows of all stores, once, in a new store.
 fn collect(files: &[PathBuf], to: &Path, upgraded: &Path) -> Result<(), StudyError> {
-    let connection = fresh(to)?;
+    collect_into(&fresh(to)?, files, to, upgraded)
+}
+
+fn collect_into(
+    connection: &Connection,
+    files: &[PathBuf],
+    to: &Path,
+    upgraded: &Path,
+) -> Result<(), StudyError> {
     for file in files {
         let store = Store::open_unchecked(file)?;
         let source = if store.version == VERSION {
@@ -108,7 +153,7 @@ fn collect(files: &[PathBuf], to: &Path, upgraded: &Path) -> Result<(), StudyErr
             rewrite(&store.lock(), store.version, &Damage::default(), upgraded)?;
             upgraded
         };
-        attached(&connection, to, source, |c| {
+        attached(connection, to, source, |c| {
             for table in TABLES {
                 check_same(c, table, file)?;
                 copy(c, table).map_err(|e| StudyError::store(file, e))?;

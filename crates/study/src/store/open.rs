@@ -138,7 +138,7 @@ impl Store {
         Self::new(connection, path)
     }
 
-    fn new(connection: Connection, path: PathBuf) -> Result<Self, StudyError> {
+    pub(super) fn new(connection: Connection, path: PathBuf) -> Result<Self, StudyError> {
         Ok(Self {
             version: version(&connection, &path)?,
             connection: Mutex::new(connection),

@@ -5,23 +5,48 @@ use loopfit_engine::{FitOutcome, Stop};
 use loopfit_model::{Network, Parameters};
 
 /// A row of the table `fit`.
-pub(super) struct FitRow {
-    pub(super) method: String,
-    pub(super) spec: String,
-    pub(super) stop: String,
-    pub(super) validation: Option<f64>,
-    pub(super) best_update: i64,
-    pub(super) updates: i64,
-    pub(super) curve: String,
-    pub(super) parameters: Vec<u8>,
-    pub(super) seconds: f64,
-    pub(super) backend: String,
-    pub(super) bits: String,
+pub(crate) struct FitRow {
+    pub(crate) method: String,
+    pub(crate) spec: String,
+    pub(crate) stop: String,
+    pub(crate) validation: Option<f64>,
+    pub(crate) best_update: i64,
+    pub(crate) updates: i64,
+    pub(crate) curve: String,
+    pub(crate) parameters: Vec<u8>,
+    pub(crate) seconds: f64,
+    pub(crate) backend: String,
+    pub(crate) bits: String,
 }
 
 impl FitRow {
+    /// The row of a fit.
+    pub(crate) fn of(fit: &StoredFit) -> Self {
+        let outcome = &fit.outcome;
+        let finite = |v: f64| v.is_finite().then_some(v);
+        let curve: Vec<(usize, Option<f64>)> = outcome
+            .curve
+            .iter()
+            .map(|(u, l)| (*u, finite(*l)))
+            .collect();
+        let values = outcome.parameters.values().iter();
+        Self {
+            method: fit.method.clone(),
+            spec: fit.spec.clone(),
+            stop: stop_name(outcome.stop).to_string(),
+            validation: finite(outcome.validation),
+            best_update: outcome.best_update as i64,
+            updates: outcome.updates as i64,
+            curve: serde_json::to_string(&curve).unwrap_or_default(),
+            parameters: values.flat_map(|v| v.to_le_bytes()).collect(),
+            seconds: outcome.seconds,
+            backend: fit.backend.clone(),
+            bits: fit.bits.clone(),
+        }
+    }
+
     /// The fit that the row holds.
-    pub(super) fn read(self) -> Result<StoredFit, String> {
+    pub(crate) fn read(self) -> Result<StoredFit, String> {
         let spec: serde_json::Value =
             serde_json::from_str(&self.spec).map_err(|e| e.to_string())?;
         let network: Network =
@@ -58,7 +83,7 @@ impl FitRow {
 }
 
 /// Why a fit ended, as the store writes it.
-pub(super) fn stop_name(stop: Stop) -> &'static str {
+fn stop_name(stop: Stop) -> &'static str {
     match stop {
         Stop::Completed => "completed",
         Stop::Diverged => "diverged",

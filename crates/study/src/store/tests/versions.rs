@@ -72,8 +72,16 @@ fn stores_that_do_not_say_who_made_a_fit_open() {
     let shard = Store::create(&place, Shard { index: 1, count: 2 }).unwrap();
     shard.begin(&named).unwrap();
     let task = Task::new(Phase::Confirmation, "bumps", None, 1);
-    assert!(!shard.adopt(&named, &task, true, "gpu-1").unwrap());
-    assert!(shard.adopt(&named, &task, true, CPU.1).unwrap());
+    assert!(
+        !shard
+            .adopt(&shard.siblings(), &named, &task, true, "gpu-1")
+            .unwrap()
+    );
+    assert!(
+        shard
+            .adopt(&shard.siblings(), &named, &task, true, CPU.1)
+            .unwrap()
+    );
     shard.check_sound().unwrap();
     drop(shard);
     assert!(

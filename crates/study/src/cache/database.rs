@@ -1,0 +1,110 @@
+//! Records in one SQLite file that many processes write to: each write is a transaction of its own, readers wait for nobody.
+
+use super::Shelf;
+use crate::StudyError;
+use crate::store::check_store;
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Its name in the folder.
+const FILE: &str = "fits.sqlite";
+/// Marks the file as a cache of fits ("lfca").
+const APPLICATION: i64 = 0x6C66_6361;
+const VERSION: i64 = 1;
+/// How long to wait for others, whose transactions take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+const SCHEMA: &str =
+    "CREATE TABLE IF NOT EXISTS fit (key TEXT PRIMARY KEY, record BLOB NOT NULL) STRICT;";
+
+pub(super) struct Database {
+    connection: Mutex<Connection>,
+    path: PathBuf,
+}
+
+impl Database {
+    pub(super) fn open(folder: &Path) -> Result<Self, StudyError> {
+        let path = folder.join(FILE);
+        check_store(&path)?;
+        let begin = Instant::now();
+        let connection = loop {
+            match prepared(&path) {
+                // Two that make the file at the same instant may not wait for each other.
+                Err(e) if is_busy(&e) && begin.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                other => break other,
+            }
+        };
+        let connection = connection.map_err(|e| StudyError::Cache {
+            path: path.display().to_string(),
+            why: e.to_string(),
+        })?;
+        Ok(Self {
+            connection: Mutex::new(connection),
+            path,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wrong(&self, e: &rusqlite::Error) -> String {
+        format!("{}: {e}", self.path.display())
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}
+
+fn prepared(path: &Path) -> rusqlite::Result<Connection> {
+    let c = Connection::open(path)?;
+    c.busy_timeout(PATIENCE)?;
+    c.pragma_update(None, "journal_mode", "WAL")?;
+    c.pragma_update(None, "synchronous", "NORMAL")?;
+    let pragma = |name: &str| c.pragma_query_value(None, name, |r| r.get::<_, i64>(0));
+    if (pragma("application_id")?, pragma("user_version")?) == (APPLICATION, VERSION) {
+        return Ok(c);
+    }
+    let tables: i64 = c.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
+    if tables > 0 {
+        // Another process may have made it in between.
+        if (pragma("application_id")?, pragma("user_version")?) == (APPLICATION, VERSION) {
+            return Ok(c);
+        }
+        let why = "it is not a cache of fits that this program knows".to_string();
+        return Err(rusqlite::Error::InvalidParameterName(why));
+    }
+    c.execute_batch(&format!(
+        "BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
+    ))?;
+    Ok(c)
+}
+
+impl Shelf for Database {
+    fn read(&self, key: &str) -> Result<Option<Vec<u8>>, String> {
+        let c = self.lock();
+        let found = c
+            .prepare_cached("SELECT record FROM fit WHERE key = ?")
+            .and_then(|mut query| query.query_row([key], |r| r.get(0)).optional());
+        found.map_err(|e| self.wrong(&e))
+    }
+
+    fn write(&self, key: &str, record: &[u8]) -> Result<(), String> {
+        let c = self.lock();
+        let query = "INSERT OR REPLACE INTO fit (key, record) VALUES (?, ?)";
+        let written = c
+            .prepare_cached(query)
+            .and_then(|mut insert| insert.execute((key, record)));
+        written.map(|_| ()).map_err(|e| self.wrong(&e))
+    }
+}
