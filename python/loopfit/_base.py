@@ -331,6 +331,7 @@ def threads(value: Any) -> int:
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise TypeError(f"n_jobs is a whole number or None, not {value!r}")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if value == 0:
+    count = int(value)
+    if count == 0:
         raise ValueError("n_jobs is 1 or more, or -1 for one thread for each core, not 0")
-    return int(value) if value > 0 else max(1, cores + 1 + int(value))
+    return count if count > 0 else max(1, cores + 1 + count)

@@ -359,6 +359,10 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
             raise ValueError(
                 f"y has one class only, {classes[0]!r}: a classifier needs at least two classes"
             )
+        if len({text_of(label).strip() for label in classes}) < len(classes):
+            raise ValueError(
+                f"the classes {list(classes)} are not told apart: let them differ in more than blanks"
+            )
         target = target_name(y, rows.names)
         table = rows.table()
         if labels.dtype.kind in "iuf":
@@ -432,7 +436,8 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
         ndarray of shape (n_samples,)
             The classes.
         """
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        chosen = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[chosen]
 
     def predict_iterations(self, X: Any) -> Any:
         """Predict the most likely class after each iteration of the loop.
@@ -447,7 +452,8 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
         ndarray of shape (n_samples, T)
             What the model would say after each of its T iterations; the last column is `predict`.
         """
-        steps = [step[:, self._order].argmax(axis=1) for step in self._say_iterations(X)]
+        said = self._say_iterations(X)
+        steps = [step[:, self._order].argmax(axis=1) for step in said]
         return self.classes_[np.stack(steps, axis=1)]
 
     def budget_curve(self, X: Any, y: Any, budgets: Any = None, *, plot: Any = True) -> Any:
@@ -525,7 +531,7 @@ class LoopDensity(DensityMixin, LoopEstimator):  # type: ignore[misc, unused-ign
     >>> import numpy as np
     >>> from loopfit import LoopDensity
     >>> X = np.random.default_rng(0).normal(size=(200, 1))
-    >>> density = LoopDensity(budget=16, method="single", effort=2000).fit(X)
+    >>> density = LoopDensity(budget=32, method="loop", effort=10_000).fit(X)
     >>> bool(density.score_samples([[0.0]])[0] > density.score_samples([[2.0]])[0])
     True
     >>> density.sample(3).shape
@@ -662,16 +668,11 @@ def as_configured(values: Any, names: list[str]) -> Any:
 
 def order_of(classes: Any, model: Model) -> Any:
     """For each class its place among those of the model."""
-    if classes.dtype.kind in "iuf":
-        known = {float(name): place for place, name in enumerate(model.classes)}
-        wanted = [float(label) for label in classes]
-    else:
-        known = {name: place for place, name in enumerate(model.classes)}  # type: ignore[misc, unused-ignore]
-        wanted = [text_of(label).strip() for label in classes]
-    if len(known) != len(wanted) or any(label not in known for label in wanted):
-        raise ValueError(
-            f"the classes {list(classes)} are {model.classes} to the library: name them so that they differ in more than blanks"
-        )
+    number = classes.dtype.kind in "iuf"
+    known: dict[Any, int] = {
+        float(name) if number else name: place for place, name in enumerate(model.classes)
+    }
+    wanted = [float(label) if number else text_of(label).strip() for label in classes]
     return np.array([known[label] for label in wanted])
 
 

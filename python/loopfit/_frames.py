@@ -68,9 +68,10 @@ def shown(svg: str, plot: Any) -> Figure:
     """The figure; shown in a notebook where ``plot`` is true, written where it is a path."""
     figure = Figure(svg)
     if plot is True and in_notebook():
-        from IPython.display import display
+        import IPython.display
 
-        display(figure)
+        show: Any = IPython.display.display
+        show(figure)
     elif plot is not True and plot not in (None, False):
         figure.save(plot)
     return figure

@@ -3,7 +3,10 @@
 use loopfit::Error;
 use loopfit::details::ModelError;
 use loopfit_model::file::FileError;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{
+    PyFileNotFoundError, PyIsADirectoryError, PyOSError, PyPermissionError, PyRuntimeError,
+    PyValueError,
+};
 use pyo3::prelude::*;
 use std::io;
 
@@ -28,8 +31,11 @@ fn of_file(error: FileError, sentence: String) -> PyErr {
 
 /// `FileNotFoundError`, `PermissionError` and their like.
 pub(crate) fn of_system(reason: &io::Error, sentence: String) -> PyErr {
-    match reason.raw_os_error() {
-        Some(code) => PyOSError::new_err((code, sentence)),
-        None => PyOSError::new_err(sentence),
+    match (reason.raw_os_error(), reason.kind()) {
+        (Some(code), _) => PyOSError::new_err((code, sentence)),
+        (None, io::ErrorKind::NotFound) => PyFileNotFoundError::new_err(sentence),
+        (None, io::ErrorKind::PermissionDenied) => PyPermissionError::new_err(sentence),
+        (None, io::ErrorKind::IsADirectory) => PyIsADirectoryError::new_err(sentence),
+        (None, _) => PyOSError::new_err(sentence),
     }
 }

@@ -1,6 +1,8 @@
 //! Figures of the report, from plain data.
 
-use loopfit_report::figure::{Curve, Curves, LevelLine, PairMethod, PairPanel, Pairs, Panel, Point, Scale};
+use loopfit_report::figure::{
+    Curve, Curves, LevelLine, PairMethod, PairPanel, Pairs, Panel, Point, Scale,
+};
 use pyo3::prelude::*;
 
 /// Errors of methods side by side as an SVG: (name, colour, one value for each seed, standard error).
@@ -31,10 +33,7 @@ pub(crate) fn pairs(
 
 /// Curves with bands as an SVG: (name, colour, dashed, points of x, centre, low and high), and levels with their names.
 #[pyfunction]
-#[expect(
-    clippy::type_complexity,
-    reason = "plain data from the interpreter"
-)]
+#[expect(clippy::type_complexity, reason = "plain data from the interpreter")]
 pub(crate) fn curves(
     title: String,
     x_label: String,

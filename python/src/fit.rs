@@ -5,7 +5,7 @@ use crate::errors::of_library;
 use crate::model::{Model, method, shape};
 use crate::work::{Watch, beside};
 use loopfit::details::Entry;
-use loopfit::{Activation, Effort, Fit, Fitted, Fits, Method, Noise, Step, TaskKind, Tokens};
+use loopfit::{Activation, Effort, Fit, Fits, Fitted, Method, Noise, Step, TaskKind, Tokens};
 use loopfit_numerics::named::Named;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -79,7 +79,10 @@ impl Asked {
             fit = fit.noise(Noise::Laplace);
         }
         for (column, put) in [
-            (&self.exposure, Fit::exposure as fn(Fit<'a>, String) -> Fit<'a>),
+            (
+                &self.exposure,
+                Fit::exposure as fn(Fit<'a>, String) -> Fit<'a>,
+            ),
             (&self.weight, Fit::weights),
             (&self.group, Fit::group),
         ] {
@@ -225,8 +228,11 @@ pub(crate) fn compare<'py>(
     let about = PyDict::new(py);
     let methods = PyList::empty(py);
     for (compared, wins) in comparison.methods.iter().zip(comparison.lowest_on()) {
-        for ((seed, error), network) in
-            comparison.seeds.iter().zip(&compared.errors).zip(&compared.networks)
+        for ((seed, error), network) in comparison
+            .seeds
+            .iter()
+            .zip(&compared.errors)
+            .zip(&compared.networks)
         {
             let row = PyDict::new(py);
             row.set_item("seed", seed)?;
@@ -287,4 +293,3 @@ fn entry(row: &Bound<'_, PyDict>, entry: &Entry) -> PyResult<()> {
     row.set_item("validation", entry.validation)?;
     row.set_item("validation_se", entry.validation_se)
 }
-

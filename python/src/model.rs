@@ -206,10 +206,13 @@ impl Model {
         };
         let export = self.0.export(format, &options).map_err(of_library)?;
         let Some(path) = path else {
-            return Ok((None, Some(match export.single() {
-                Content::Text(text) => text.into_pyobject(py)?.into_any(),
-                Content::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
-            })));
+            return Ok((
+                None,
+                Some(match export.single() {
+                    Content::Text(text) => text.into_pyobject(py)?.into_any(),
+                    Content::Bytes(bytes) => PyBytes::new(py, &bytes).into_any(),
+                }),
+            ));
         };
         let files = export.files(&path);
         let files = files.map_err(|error| of_library(Error::Export(error)))?;
@@ -219,7 +222,10 @@ impl Model {
                 of_system(&reason, sentence)
             })?;
         }
-        Ok((Some(files.into_iter().map(|(path, _)| path).collect()), None))
+        Ok((
+            Some(files.into_iter().map(|(path, _)| path).collect()),
+            None,
+        ))
     }
 
     /// Method, shape, form and count.
@@ -311,7 +317,11 @@ impl Model {
     /// The column that was learned.
     #[getter]
     fn target(&self) -> Option<&str> {
-        self.0.parts().preprocessing.target().map(|target| target.name())
+        self.0
+            .parts()
+            .preprocessing
+            .target()
+            .map(|target| target.name())
     }
 
     /// A column of weights or exposures.
@@ -362,9 +372,8 @@ impl Model {
         let mut all: Option<Predictions> = None;
         for first in (0..rows).step_by(ROWS_AT_ONCE) {
             let part: Range<usize> = first..rows.min(first + ROWS_AT_ONCE);
-            let predicted = py.detach(|| {
-                pool.install(|| self.0.predict_numbers(&numbers, names, part.clone()))
-            });
+            let predicted = py
+                .detach(|| pool.install(|| self.0.predict_numbers(&numbers, names, part.clone())));
             let Some(predicted) = predicted.map_err(of_library)? else {
                 return self.of_table(py, &numbers, names, count);
             };

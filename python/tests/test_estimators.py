@@ -244,7 +244,8 @@ def test_a_notebook_shows_the_model(fitted):
     text = fitted._repr_html_()
     assert "<svg" in text and "numbers" in text
     assert "<svg" in fitted._repr_mimebundle_()["text/html"]
-    assert "validation" not in clone(fitted)._repr_html_()
+    assert "validation MSE" in text
+    assert "validation MSE" not in clone(fitted)._repr_html_()
 
 
 def test_progress_is_shown(table, capsys):

@@ -71,12 +71,15 @@ impl Predictor {
         let mut outputs = vec![0.0; rows * c];
         let parts = outputs.par_chunks_mut(ROWS_AT_ONCE * c).enumerate();
         let failed: Vec<(usize, E)> = parts
-            .map_init(Default::default, |(x, room): &mut (Vec<f32>, _), (i, to)| {
-                x.resize(to.len() / c * d, 0.0);
-                write(i * ROWS_AT_ONCE, x).map_err(|e| (i, e))?;
-                self.part(x, room, to);
-                Ok(())
-            })
+            .map_init(
+                Default::default,
+                |(x, room): &mut (Vec<f32>, _), (i, to)| {
+                    x.resize(to.len() / c * d, 0.0);
+                    write(i * ROWS_AT_ONCE, x).map_err(|e| (i, e))?;
+                    self.part(x, room, to);
+                    Ok(())
+                },
+            )
             .filter_map(Result::err)
             .collect();
         // The first, whatever the number of threads.

@@ -249,7 +249,12 @@ impl<'a> Problem<'a> {
                 cap: *cap,
                 linear,
                 methods: networks,
-                seconds: found.seconds.iter().zip(again).map(|(a, b)| a + b).collect(),
+                seconds: found
+                    .seconds
+                    .iter()
+                    .zip(again)
+                    .map(|(a, b)| a + b)
+                    .collect(),
             };
             if (self.watch.stop)() {
                 // What was cut short is worth nothing where there is something finished, and losses of other folds are not mixed.

@@ -116,11 +116,7 @@ pub struct Reference {
 }
 
 impl Fits {
-    pub(crate) fn new(
-        plan: &Plan<'_>,
-        found: Found,
-        ran: Ran,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(plan: &Plan<'_>, found: Found, ran: Ran) -> Result<Self, Error> {
         let mut notes = plan.notes().to_vec();
         // The model is there all the same.
         let density = ran.density.unwrap_or_else(|error| {

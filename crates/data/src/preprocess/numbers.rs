@@ -109,9 +109,7 @@ impl Preprocessing {
                 name: name.to_string(),
                 column,
                 feature,
-                indicator: input
-                    .says_missing()
-                    .then(|| feature + input.features() - 1),
+                indicator: input.says_missing().then(|| feature + input.features() - 1),
                 shift,
                 scale,
                 median,

@@ -77,7 +77,8 @@ impl<'m> Application<'m> {
             if read.unprepared != Unprepared::default() {
                 let mut met = met.lock().unwrap_or_else(PoisonError::into_inner);
                 met.0 += read.unprepared;
-                met.1.extend(read.outside.iter().map(|row| row - rows.start));
+                met.1
+                    .extend(read.outside.iter().map(|row| row - rows.start));
             }
             Ok::<_, ApplyError>(())
         };
@@ -100,8 +101,7 @@ impl<'m> Application<'m> {
             }
             None => 0.0,
         };
-        self.model
-            .predictions(outputs, constant, outside, expected)
+        self.model.predictions(outputs, constant, outside, expected)
     }
 
     /// What a person should know about all parts: cells that needed treatment, predictions that were held back.
