@@ -208,8 +208,16 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
                 "How many numbers do the rows need?",
                 "cap on the number of trainable numbers",
                 about["metric"],
-                [("linear", 4, True, linear), ("best model, ± 1 standard error", 3, False, best)],
-                levels,
+                [
+                    (
+                        "",
+                        [
+                            ("linear", 4, True, linear),
+                            ("best model, ± 1 standard error", 3, False, best),
+                        ],
+                        levels,
+                    )
+                ],
             ),
             plot,
         )

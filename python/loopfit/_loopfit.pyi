@@ -99,6 +99,11 @@ def curves(
     title: str,
     x_label: str,
     y_label: str,
-    curves: list[tuple[str, int, bool, list[tuple[float, float, float, float]]]],
-    levels: list[tuple[str, float]],
+    panels: list[
+        tuple[
+            str,
+            list[tuple[str, int, bool, list[tuple[float, float, float, float]]]],
+            list[tuple[str, float]],
+        ]
+    ],
 ) -> str: ...

@@ -31,15 +31,20 @@ pub(crate) fn pairs(
     .to_svg()
 }
 
-/// Curves with bands as an SVG: (name, colour, dashed, points of x, centre, low and high), and levels with their names.
+/// A panel: its title, curves of (name, colour, dashed, points of x, centre, low and high), levels with their names.
+type PlainPanel = (
+    String,
+    Vec<(String, usize, bool, Vec<(f64, f64, f64, f64)>)>,
+    Vec<(String, f64)>,
+);
+
+/// Curves with bands as an SVG, on logarithmic axes.
 #[pyfunction]
-#[expect(clippy::type_complexity, reason = "plain data from the interpreter")]
 pub(crate) fn curves(
     title: String,
-    x_label: String,
-    y_label: String,
-    curves: Vec<(String, usize, bool, Vec<(f64, f64, f64, f64)>)>,
-    levels: Vec<(String, f64)>,
+    x_label: &str,
+    y_label: &str,
+    panels: Vec<PlainPanel>,
 ) -> String {
     let point = |(x, centre, low, high)| Point {
         x,
@@ -48,27 +53,24 @@ pub(crate) fn curves(
         high,
         values: Vec::new(),
     };
-    let curves = curves
-        .into_iter()
-        .map(|(name, color, dashed, points)| Curve {
-            name,
-            color,
-            dashed,
-            points: points.into_iter().map(point).collect(),
-        });
-    let levels = levels.into_iter().map(|(name, y)| LevelLine { name, y });
-    let panel = Panel {
-        title: String::new(),
-        x_label,
-        y_label,
+    let curve = |(name, color, dashed, points): (_, _, _, Vec<_>)| Curve {
+        name,
+        color,
+        dashed,
+        points: points.into_iter().map(point).collect(),
+    };
+    let panel = |(title, curves, levels): PlainPanel| Panel {
+        title,
+        x_label: x_label.to_string(),
+        y_label: y_label.to_string(),
         x_scale: Scale::Log,
         y_scale: Scale::Log,
-        curves: curves.collect(),
-        levels: levels.collect(),
+        curves: curves.into_iter().map(curve).collect(),
+        levels: levels
+            .into_iter()
+            .map(|(name, y)| LevelLine { name, y })
+            .collect(),
     };
-    Curves {
-        title,
-        panels: vec![panel],
-    }
-    .to_svg()
+    let panels = panels.into_iter().map(panel).collect();
+    Curves { title, panels }.to_svg()
 }

@@ -46,6 +46,9 @@ pub(crate) fn shape(row: &Bound<'_, PyDict>, network: &Network) -> PyResult<()> 
 /// What a model says, as arrays.
 type Said<'py> = Bound<'py, PyAny>;
 
+/// The files that were written, or the contents of one that was not.
+type Exported<'py> = (Option<Vec<PathBuf>>, Option<Bound<'py, PyAny>>);
+
 fn said(py: Python<'_>, predictions: Predictions) -> PyResult<Said<'_>> {
     Ok(match predictions {
         Predictions::Responses(values) | Predictions::LogDensities(values) => {
@@ -193,7 +196,7 @@ impl Model {
         prefix: &str,
         every_iteration: bool,
         loop_operator: bool,
-    ) -> PyResult<(Option<Vec<PathBuf>>, Option<Bound<'py, PyAny>>)> {
+    ) -> PyResult<Exported<'py>> {
         let format = Format::named(to).ok_or_else(|| {
             let known: Vec<&str> = Format::ALL.iter().map(|one| one.name()).collect();
             let known = known.join(", ");
