@@ -90,7 +90,8 @@ def tensors(contents):
 
 def test_arrays_without_names_go_by_their_places(table, tmp_path):
     X, y = table
-    X = np.column_stack([X[:, 0], np.ones(len(X)), X[:, 1:]])
+    ones = np.ones(len(X))
+    X = np.column_stack([X[:, 0], ones, X[:, 1:], ones])
     model = LoopRegressor(8, method="single", effort="quick").fit(X, y)
     assert model.model_.columns == ["c1", "c3", "c4"]
     model.save(tmp_path / "model.safetensors")

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{command, python, succeed, workspace};
+use crate::{command, python, release, succeed, workspace};
 
 /// What the tests were written for. Under an older Python, whatever there is for it.
 const PACKAGES: [&str; 8] = [
@@ -55,17 +55,24 @@ pub(crate) fn test(long: bool) -> Result<()> {
         packages = packages.iter().map(name).collect();
     }
     let python = python::with_packages("python-venv", &packages)?;
-    succeed(command("cargo").args(BUILD.split(' ')), "the extension")?;
-    let package = stage()?;
-    let mut tests = command(python);
+    let mut tests = command(&python);
     tests.args(["-m", "pytest", "-c", "python/pyproject.toml", "--rootdir"]);
     tests.args([".", "-p", "no:cacheprovider", "python/tests"]);
-    tests.arg(package.join("loopfit"));
-    tests.env("PYTHONPATH", &package);
-    tests.env("LOOPFIT_COMMAND", workspace().join("target/debug/loopfit"));
     tests.env("PYTHONDONTWRITEBYTECODE", "1");
     if long {
+        // As users install it.
+        let mut pip = command(&python);
+        pip.args(["-m", "pip", "install", "--force-reinstall", "--no-deps"]);
+        succeed(pip.arg("./python"), "pip install ./python")?;
+        tests.args(["--pyargs", "loopfit"]);
+        tests.env("LOOPFIT_COMMAND", release()?);
         tests.env("LOOPFIT_LONG_TESTS", "1");
+    } else {
+        succeed(command("cargo").args(BUILD.split(' ')), "the extension")?;
+        let package = stage()?;
+        tests.arg(package.join("loopfit"));
+        tests.env("PYTHONPATH", &package);
+        tests.env("LOOPFIT_COMMAND", workspace().join("target/debug/loopfit"));
     }
     succeed(&mut tests, "the tests of the Python package")
 }
@@ -74,6 +81,9 @@ pub(crate) fn test(long: bool) -> Result<()> {
 fn stage() -> Result<PathBuf> {
     let staged = workspace().join("target/python");
     let package = staged.join("loopfit");
+    if package.exists() {
+        std::fs::remove_dir_all(&package)?;
+    }
     std::fs::create_dir_all(&package)?;
     let sources = workspace().join("python/loopfit");
     for entry in std::fs::read_dir(&sources)? {
@@ -89,12 +99,7 @@ fn stage() -> Result<PathBuf> {
     let library = ["lib_loopfit.so", "lib_loopfit.dylib"].map(|name| built.join(name));
     let library = library.iter().find(|path| path.exists());
     let library = library.context("the extension is not in target/debug")?;
-    // Not over a library that a process may have open.
-    let extension = package.join("_loopfit.abi3.so");
-    if extension.exists() {
-        std::fs::remove_file(&extension)?;
-    }
-    std::fs::copy(library, extension)?;
+    std::fs::copy(library, package.join("_loopfit.abi3.so"))?;
     Ok(staged)
 }
 
