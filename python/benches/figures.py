@@ -3,11 +3,10 @@
     python python/benches/figures.py                           # from docs/selection/errors.json and docs/gallery.md
     python python/benches/figures.py airfoil.json more.json    # first takes the errors from cells of the benchmark
 
-The cells come from `cargo xtask bench peers-quality --tables airfoil,concrete --caps 32,64,128,256 --splits 3 --json cells.json`.
+The cells come from `cargo xtask bench peers-quality --tables airfoil,diabetes --caps 32,64,128,256 --json cells.json`.
 """
 
 import json
-import math
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -16,7 +15,7 @@ from loopfit import _loopfit
 
 DOCS = Path(__file__).parents[2] / "docs"
 KEPT = DOCS / "selection" / "errors.json"
-METHODS = {"loopfit": 3, "mlp": 0, "mars": 1, "additive": 2, "linear": 4}
+METHODS = {"linear": 4, "additive": 2, "mars": 1, "mlp": 0, "loopfit": 3}
 NAMES = {"mlp": "MLP", "mars": "MARS", "additive": "cubic splines"}
 
 
@@ -67,14 +66,21 @@ def gallery():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 7 and cells[0] == "**loopfit**":
             own = float(cells[6])
-            found["loopfit"].append(0.0)
+            found["loopfit"].append(1.0)
         elif len(cells) == 7 and own and cells[0] in ("lookup table", "polynomial", "scikit-learn MLP"):
-            found[cells[0]].append(math.log10(float(cells[6]) / own))
+            found[cells[0]].append(float(cells[6]) / own)
     colors = {"loopfit": 3, "lookup table": 4, "polynomial": 2, "scikit-learn MLP": 0}
-    methods = [(name, colors[name], values, None) for name, values in found.items()]
-    title = "Nine jobs of the gallery, for the same bytes"
-    metric = "log10 of the largest error over that of loopfit"
-    (DOCS / "gallery.svg").write_text(_loopfit.pairs(title, metric, methods))
+    curves = []
+    for name, values in found.items():
+        points = [(job, y, y, y) for job, y in enumerate(values, 1)]
+        curves.append((name, colors[name], name == "loopfit", points))
+    svg = _loopfit.curves(
+        "Nine jobs of the gallery, for the same bytes",
+        "job, in the order of the gallery",
+        "largest error over that of loopfit",
+        [("", curves, [])],
+    )
+    (DOCS / "gallery.svg").write_text(svg)
 
 
 if __name__ == "__main__":
