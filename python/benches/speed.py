@@ -1,8 +1,9 @@
 """Speeds of the package in processor time, which other work on the machine hardly changes, and errors beside scikit-learn's MLP.
 
-    python python/benches/speed.py [--data DIR]
+    python python/benches/speed.py [--tables DIR] [--budget B]
 
-DIR holds one folder of the paper's data sets each, as `loopfit data fetch` writes them.
+DIR holds tables of numbers as csv files, the target last, such as those that `cargo xtask bench peers-quality` keeps in
+target/quality.
 """
 
 import argparse
@@ -83,14 +84,6 @@ def overhead():
     print(f"fit: {1e3 * least:.1f} ms around the library, which took {1e3 * min(inside):.1f} ms with 32 updates")
 
 
-# The paper's regressions whose files are plain tables: name, file, target, separator.
-TABLES = [
-    ("airfoil", "airfoil_self_noise.dat", -1, None),
-    ("concrete", None, -1, ","),
-    ("power-plant", None, -1, ","),
-]
-
-
 def beside_mlp(folder, budget):
     """LoopRegressor and MLPRegressor with as many numbers, on the same fifth of the rows held out."""
     from sklearn.model_selection import train_test_split
@@ -119,7 +112,7 @@ def beside_mlp(folder, budget):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             mlp = TransformedTargetRegressor(
-                make_pipeline(StandardScaler(), MLPRegressor((width,), activation="tanh", solver="lbfgs", max_iter=2000, random_state=0)),
+                make_pipeline(StandardScaler(), MLPRegressor(hidden_layer_sizes=(width,), activation="tanh", solver="lbfgs", max_iter=2000, random_state=0)),
                 transformer=StandardScaler(),
             ).fit(split[0], split[2])
         seconds = time.process_time() - begin
