@@ -1,5 +1,6 @@
 //! Everything a contributor runs: `cargo xtask test`, `cargo xtask test --unsafe`, `cargo xtask test --export`,
-//! `cargo xtask test --slurm`, `cargo xtask fuzz`, `cargo xtask docs`, `cargo xtask dist`, `cargo xtask bench engine`, `cargo xtask bench scale`,
+//! `cargo xtask test --slurm`, `cargo xtask test --python`, `cargo xtask wheel`,
+//! `cargo xtask fuzz`, `cargo xtask docs`, `cargo xtask dist`, `cargo xtask bench engine`, `cargo xtask bench scale`,
 //! `cargo xtask bench peers`, `cargo xtask bench peers-quality`, `cargo xtask bench integers`, `cargo xtask gallery`.
 
 #![forbid(unsafe_code)]
@@ -12,6 +13,7 @@
 mod bench;
 mod deny;
 mod export;
+mod extension;
 mod gallery;
 mod integers;
 mod memory;
@@ -51,6 +53,9 @@ enum Task {
         /// Instead, run a study on a real Slurm of one node, set up below target/, with processes killed and jobs requeued
         #[arg(long, conflicts_with_all = ["memory", "export"])]
         slurm: bool,
+        /// Instead, run all tests of the Python package, also those that take long, and its tutorial
+        #[arg(long, conflicts_with_all = ["memory", "export", "slurm"])]
+        python: bool,
     },
     /// Give mutated input to every reader: `cargo xtask fuzz [--seconds N] [TARGET]`
     #[command(disable_help_flag = true)]
@@ -63,6 +68,8 @@ enum Task {
     Docs,
     /// Build the binary to hand out, as small as it gets: `target/dist/loopfit`
     Dist,
+    /// Build a wheel of the Python package for this platform, in target/wheels, and check it
+    Wheel,
     /// Fit the models of docs/gallery.md, measure what stands beside them, and write the page with all that it links to
     #[command(disable_help_flag = true)]
     Gallery(gallery::Gallery),
@@ -76,6 +83,7 @@ fn main() -> ExitCode {
         Task::Test { memory: true, .. } => memory::run(),
         Task::Test { export: true, .. } => export::run(),
         Task::Test { slurm: true, .. } => slurm::run(),
+        Task::Test { python: true, .. } => extension::test(true),
         Task::Test { .. } => test::run(),
         Task::Fuzz { arguments } => {
             let mut fuzz = command("cargo");
@@ -84,6 +92,7 @@ fn main() -> ExitCode {
         }
         Task::Docs => test::docs(),
         Task::Dist => dist(),
+        Task::Wheel => extension::wheel(),
         Task::Gallery(gallery) => gallery.run(),
         Task::Bench(bench) => bench.run(),
     };

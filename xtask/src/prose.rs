@@ -12,7 +12,7 @@ const WIDTH: usize = 120;
 /// Every line of the guides is short. Reports of studies are written by the tool.
 pub(crate) fn check() -> Result<()> {
     let mut guides = Vec::new();
-    for folder in [workspace().to_path_buf(), workspace().join("docs")] {
+    for folder in ["", "docs", "python"].map(|name| workspace().join(name)) {
         guides.extend(markdown(&folder)?);
     }
     guides.sort();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{command, deny, packages, prose, succeed};
+use crate::{command, deny, extension, packages, prose, succeed};
 
 const FORMAT: &str = "fmt --all --check";
 const LINTS: &str = "clippy --workspace --all-targets --all-features -- -D warnings";
@@ -19,7 +19,7 @@ const DENY: &str = "deny check bans licenses sources";
 const CASES: (&str, &str) = ("PROPTEST_RNG_SEED", "4");
 const DOCS: &str = "doc --workspace --no-deps --all-features";
 
-/// Format, dependencies, packages, prose, lints, tests, documentation.
+/// Format, dependencies, packages, prose, lints, tests, documentation, the Python package.
 pub(crate) fn run() -> Result<()> {
     cargo("format", FORMAT)?;
     step("dependencies", "deny.toml", deny::check)?;
@@ -40,6 +40,7 @@ pub(crate) fn run() -> Result<()> {
         cargo("tests", &format!("{TESTS}{all}"))?;
     }
     docs()?;
+    step("python", "python/tests", || extension::test(false))?;
     eprintln!("all checks passed");
     Ok(())
 }

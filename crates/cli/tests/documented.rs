@@ -1,5 +1,5 @@
 //! Every `loopfit` command in the README and in docs/*.md does what a reader expects: it runs, in the order of the page, beside
-//! tables that are made here.
+//! tables that are made here, and prints what the page shows.
 #![cfg(unix)]
 
 mod common;
@@ -167,7 +167,36 @@ fn run_page(name: &str) {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    assert!(!commands.is_empty(), "{name} has no command that is run");
+    let shown = transcript(&page);
+    for (command, expected) in &shown {
+        let output = Command::new("sh")
+            .args(["-c", command])
+            .current_dir(place.path(""))
+            .env("PATH", &path)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{name}: {command}");
+        assert_eq!(said.trim_end(), expected.trim_end(), "{name}: {command}");
+    }
+    let some = commands.len() + shown.len();
+    assert!(some > 0, "{name} has no command that is run");
+}
+
+/// The commands that a page shows with what they print: those behind `$`, which lines that begin with blanks continue.
+fn transcript(page: &str) -> Vec<(String, String)> {
+    let mut shown: Vec<(String, String)> = Vec::new();
+    for line in blocks(page, "console") {
+        match (line.strip_prefix("$ "), shown.last_mut()) {
+            (Some(command), _) => shown.push((command.to_string(), String::new())),
+            (None, Some((command, printed))) if printed.is_empty() && line.starts_with("    ") => {
+                *command += &format!("\n{line}");
+            }
+            (None, Some((_, printed))) => *printed += &format!("{line}\n"),
+            (None, None) => panic!("{line} is printed by nothing"),
+        }
+    }
+    shown
 }
 
 /// One test for each page, so that they run beside each other.
@@ -181,6 +210,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     cluster: "docs/cluster.md",
+    tour: "docs/tour.md",
     export: "docs/export.md",
     optimisation: "docs/optimisation.md",
     selection: "docs/selection.md",
@@ -214,6 +244,10 @@ fn commands_are_read_as_a_reader_would() {
         "```sh\nloopfit a \\\n  --b   # c\n```\n```text\nloopfit no\n```\n```sh\ncargo x\n```\n";
     assert_eq!(blocks(page, "sh"), ["loopfit a   --b   # c", "cargo x"]);
     assert_eq!(as_run("loopfit a --b   # c").unwrap(), "loopfit a --b");
+    let shown = "```console\n$ a\n    b\nprinted\n\n$ c\n```\n";
+    let expected = [("a\n    b", "printed\n\n"), ("c", "")];
+    let expected = expected.map(|(command, printed)| (command.to_string(), printed.to_string()));
+    assert_eq!(transcript(shown), expected);
     assert_eq!(as_run("cargo x"), None);
     assert_eq!(as_run("loopfit compare data:airfoil --data-dir data"), None);
     let quick = as_run("loopfit compare data.csv --target y --budget 64 --seeds 8");

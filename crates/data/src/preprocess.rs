@@ -5,10 +5,12 @@ mod error;
 mod file;
 mod fit;
 mod missing;
+mod numbers;
 mod range;
 mod rows;
 
 pub use error::PreprocessError;
+pub use numbers::{NumberReader, Numbers, NumbersRead};
 pub use range::{OutsideRange, SeenRange};
 
 use file::{positive, share, two};

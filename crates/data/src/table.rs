@@ -196,14 +196,7 @@ impl Table {
                 columns: width,
             });
         }
-        let empty = Self {
-            source: "memory".to_string(),
-            names: Vec::new(),
-            columns: Vec::new(),
-            verbatim: Vec::new(),
-            notes: Vec::new(),
-            before: 0,
-        };
+        let empty = Self::without_columns("memory");
         let mut columns = names.iter().enumerate();
         columns.try_fold(empty, |table, (k, name)| {
             let column: Vec<T> = values.iter().skip(k).step_by(width).copied().collect();
@@ -217,24 +210,64 @@ impl Table {
         name: &str,
         values: &[T],
     ) -> Result<Self, TableError> {
-        let values: Vec<f64> = values.iter().map(|v| (*v).into()).collect();
+        // As cells of a file are read, negative zero is zero.
+        let values: Vec<f64> = values.iter().map(|v| (*v).into() + 0.0).collect();
+        if let Some(row) = values.iter().position(|v| v.is_infinite()) {
+            return Err(TableError::InfiniteValue {
+                name: name.to_string(),
+                row: row + 1,
+            });
+        }
+        self.push(name, Column::Numeric(values))?;
+        Ok(self)
+    }
+
+    /// The same with one more column, of texts; a cell without one is missing, and so is one that stands for no value in a file, such as
+    /// `NA`.
+    ///
+    /// # Example
+    /// ```
+    /// # use loopfit_data::Table;
+    /// let table = Table::from_rows(&[1.0, 2.0], &["u"])?.with_texts("v", [Some("red"), None])?;
+    /// assert!(table.column("v").is_some_and(|v| v.is_missing(1)));
+    /// # Ok::<(), loopfit_data::TableError>(())
+    /// ```
+    pub fn with_texts<'t>(
+        mut self,
+        name: &str,
+        cells: impl IntoIterator<Item = Option<&'t str>>,
+    ) -> Result<Self, TableError> {
+        self.push(name, build::of_texts(cells))?;
+        Ok(self)
+    }
+
+    /// No columns yet; `source` names the table in messages.
+    pub fn without_columns(source: &str) -> Self {
+        Self {
+            source: source.to_string(),
+            names: Vec::new(),
+            columns: Vec::new(),
+            verbatim: Vec::new(),
+            notes: Vec::new(),
+            before: 0,
+        }
+    }
+
+    fn push(&mut self, name: &str, column: Column) -> Result<(), TableError> {
         let name = name.to_string();
         if self.names.contains(&name) {
             return Err(TableError::TwoColumns { name });
         }
-        if !self.columns.is_empty() && values.len() != self.rows() {
+        if !self.columns.is_empty() && column.len() != self.rows() {
             return Err(TableError::ColumnLength {
                 name,
-                found: values.len(),
+                found: column.len(),
                 rows: self.rows(),
             });
         }
-        if let Some(row) = values.iter().position(|v| v.is_infinite()) {
-            return Err(TableError::InfiniteValue { name, row: row + 1 });
-        }
         self.names.push(name);
-        self.columns.push(Column::Numeric(values));
-        Ok(self)
+        self.columns.push(column);
+        Ok(())
     }
 
     /// A table of columns already at hand.

@@ -54,16 +54,48 @@ impl Predictor {
         let mut outputs = vec![0.0; rows.len() / d * c];
         rows.par_chunks(ROWS_AT_ONCE * d)
             .zip(outputs.par_chunks_mut(ROWS_AT_ONCE * c))
-            .for_each_init(
-                Default::default,
-                |(x, out): &mut (Vec<_>, Vec<_>), (rows, to)| {
-                    to_strips(rows, d, x);
-                    out.resize(x.len() / d * c, Lane::ZERO);
-                    self.program.predict(&self.params, x, out);
-                    clip_rows(out, c, self.bounds, to);
-                },
-            );
+            .for_each_init(Default::default, |room, (rows, to)| {
+                self.part(rows, room, to);
+            });
         outputs
+    }
+
+    /// As [`Predictor::predict`] for rows that are written where they are read: `write` is given the first of some rows and room for
+    /// their inputs, from several threads, so that no more than these rows are ever in memory.
+    pub fn predict_written<E: Send>(
+        &self,
+        rows: usize,
+        write: impl Fn(usize, &mut [f32]) -> Result<(), E> + Sync,
+    ) -> Result<Vec<f64>, E> {
+        let (d, c) = (self.program.d(), self.program.outputs());
+        let mut outputs = vec![0.0; rows * c];
+        let parts = outputs.par_chunks_mut(ROWS_AT_ONCE * c).enumerate();
+        let failed: Vec<(usize, E)> = parts
+            .map_init(
+                Default::default,
+                |(x, room): &mut (Vec<f32>, _), (i, to)| {
+                    x.resize(to.len() / c * d, 0.0);
+                    write(i * ROWS_AT_ONCE, x).map_err(|e| (i, e))?;
+                    self.part(x, room, to);
+                    Ok(())
+                },
+            )
+            .filter_map(Result::err)
+            .collect();
+        // The first, whatever the number of threads.
+        match failed.into_iter().min_by_key(|(i, _)| *i) {
+            Some((_, error)) => Err(error),
+            None => Ok(outputs),
+        }
+    }
+
+    /// The outputs of a few rows.
+    fn part(&self, rows: &[f32], (x, out): &mut (Vec<Lane>, Vec<Lane>), to: &mut [f64]) {
+        let (d, c) = (self.program.d(), self.program.outputs());
+        to_strips(rows, d, x);
+        out.resize(x.len() / d * c, Lane::ZERO);
+        self.program.predict(&self.params, x, out);
+        clip_rows(out, c, self.bounds, to);
     }
 
     /// As [`Predictor::predict`] after each of some of the iterations, counted from zero: the last of all has the same outputs, bit

@@ -27,6 +27,7 @@ use loopfit_numerics::sum::median;
 use race::Race;
 use rayon::prelude::*;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Factors for affine functions, whose fits cost little.
 const LINEAR_FACTORS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
@@ -139,6 +140,13 @@ struct Job<'a> {
     factors: &'a [f64],
 }
 
+/// Work with the seconds that it takes.
+fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let begin = Instant::now();
+    let done = work();
+    (done, begin.elapsed().as_secs_f64())
+}
+
 /// Outputs and losses of held-out rows.
 type Held = (Vec<f64>, Vec<f64>);
 
@@ -206,22 +214,27 @@ impl<'a> Problem<'a> {
             let methods = || request.methods.par_iter().enumerate();
             let of_method = |method: &Method| stream.child(method.key());
             let smaller = |i: usize| before.and_then(|before| before.methods[i].as_ref());
+            let (linear, linear_seconds) =
+                timed(|| self.linear(&space, &mut lines, request.work, of_linear));
+            let (networks, seconds): (Vec<_>, Vec<f64>) = methods()
+                .map(|(i, m)| timed(|| race.run(*m, smaller(i), stepwise, of_method(m))))
+                .unzip();
             let found = Selection {
                 cap: *cap,
-                linear: self.linear(&space, &mut lines, request.work, of_linear),
-                methods: methods()
-                    .map(|(i, m)| race.run(*m, smaller(i), stepwise, of_method(m)))
-                    .collect(),
+                linear,
+                methods: networks,
+                seconds: [vec![linear_seconds], seconds].concat(),
             };
             let known = before.and_then(|before| before.linear.as_ref());
-            let judged = Selection {
-                cap: *cap,
-                linear: found.linear.as_ref().map(|linear| match known {
+            let (linear, linear_seconds) = timed(|| {
+                found.linear.as_ref().map(|linear| match known {
                     Some(known) if known.best.is_fitted_like(&linear.best) => known.clone(),
                     _ => self.judged_again(linear.clone(), of_linear),
-                }),
-                methods: methods()
-                    .map(|(i, method)| match &found.methods[i] {
+                })
+            });
+            let (networks, seconds): (Vec<_>, Vec<f64>) = methods()
+                .map(|(i, method)| {
+                    timed(|| match &found.methods[i] {
                         Some(found) => {
                             let stream = of_method(method);
                             let judged = self.judged_again(found.clone(), stream);
@@ -229,6 +242,18 @@ impl<'a> Problem<'a> {
                         }
                         None => smaller(i).cloned(),
                     })
+                })
+                .unzip();
+            let again = [vec![linear_seconds], seconds].concat();
+            let judged = Selection {
+                cap: *cap,
+                linear,
+                methods: networks,
+                seconds: found
+                    .seconds
+                    .iter()
+                    .zip(again)
+                    .map(|(a, b)| a + b)
                     .collect(),
             };
             if (self.watch.stop)() {

@@ -4,7 +4,7 @@
 use loopfit_data::preprocess::{Input, Target};
 use loopfit_data::{Preprocessing, Task};
 use loopfit_likelihood::{Floor, Likelihood};
-use loopfit_model::file::FileError;
+use loopfit_model::file::{FileError, FormatError};
 use loopfit_model::{Bounds, ModelFile, Parameters};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -194,6 +194,15 @@ impl FittedModel {
 
     /// Writes the model: beside, synced, then renamed.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
+        self.file().save(path)
+    }
+
+    /// The contents of its file, for [`FittedModel::from_bytes`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
+        self.file().to_bytes()
+    }
+
+    fn file(&self) -> ModelFile {
         let mut extra = serde_json::Map::new();
         extra.insert("likelihood".into(), json!(self.likelihood));
         extra.insert("preprocessing".into(), json!(self.preprocessing));
@@ -206,7 +215,6 @@ impl FittedModel {
             bounds: self.bounds,
             extra,
         }
-        .save(path)
     }
 
     /// Reads a model and checks that its parts belong together.

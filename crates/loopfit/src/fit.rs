@@ -13,6 +13,7 @@ use loopfit_search::cost::Equal;
 use loopfit_search::estimate::{LOOP_ITERATIONS, TEST_FRACTION};
 use loopfit_search::protocol::Protocol;
 use loopfit_search::replication::TableOptions;
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -65,7 +66,7 @@ pub struct Fit<'a> {
 }
 
 enum Data<'a> {
-    Table(&'a Table),
+    Table(Cow<'a, Table>),
     Simulation {
         simulation: Simulation,
         train: usize,
@@ -77,7 +78,12 @@ impl<'a> Fit<'a> {
     /// A fit to the rows of a table. It needs a [`target`](Fit::target) or [`density`](Fit::density), and a
     /// [`budget`](Fit::budget); everything else has a default.
     pub fn new(table: &'a Table) -> Self {
-        Self::of(Data::Table(table))
+        Self::of(Data::Table(Cow::Borrowed(table)))
+    }
+
+    /// As [`Fit::new`] for a table that no one else needs.
+    pub fn of_table(table: Table) -> Self {
+        Self::of(Data::Table(Cow::Owned(table)))
     }
 
     /// A fit to draws of a simulation, judged against the function or density that it draws from.

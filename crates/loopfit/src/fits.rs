@@ -5,7 +5,7 @@ use loopfit_fitted::{ApplyError, DensityFacts};
 use loopfit_model::Network;
 use loopfit_numerics::text::count;
 use loopfit_search::Family;
-use loopfit_search::estimate::{Absence, Entry, Estimate};
+use loopfit_search::estimate::{Absence, Entry, Estimate, Rung};
 use loopfit_search::fit::MethodFit;
 use std::fmt::{Display, Formatter};
 
@@ -24,8 +24,46 @@ pub struct Fits {
     absent: Vec<(Family, Absence)>,
     notes: Vec<String>,
     found: Found,
+    history: Vec<Step>,
+    seconds: f64,
     density: Option<DensityFacts>,
     complete: bool,
+}
+
+/// One step of the way to the models.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Step {
+    /// Of a selection by cross-validation: the best of a method under one of the caps that it climbs.
+    Cap {
+        /// The cap; that of the fit is the last.
+        cap: usize,
+        /// The method; none of the linear model.
+        method: Option<Method>,
+        /// Trainable numbers.
+        count: usize,
+        /// The error on rows that the fits had not seen.
+        validation: f64,
+    },
+    /// Of a stochastic search: the validation error falls.
+    Search {
+        /// Seconds since the search began.
+        seconds: f64,
+        /// Updates so far.
+        updates: u64,
+        /// The lowest validation error so far.
+        validation: f64,
+    },
+}
+
+/// What a run leaves beside its models.
+pub(crate) struct Ran {
+    /// The validation errors of a search.
+    pub(crate) history: Vec<Step>,
+    pub(crate) seconds: f64,
+    pub(crate) density: Result<Option<DensityFacts>, ApplyError>,
+    /// Whether nothing asked to stop before the end.
+    pub(crate) complete: bool,
 }
 
 /// All that was found, by the way that led there.
@@ -60,6 +98,9 @@ pub struct Fitted {
     pub validation_se: Option<f64>,
     /// The error on test rows, if there are any: of the same selection without them, where the delivered model has seen all rows.
     pub test: Option<f64>,
+    /// Seconds from the beginning of the work on the method to its end. Methods are worked on beside each other, and those of a
+    /// stochastic search end together.
+    pub seconds: f64,
 }
 
 /// What stands beside the models and is not delivered.
@@ -75,15 +116,10 @@ pub struct Reference {
 }
 
 impl Fits {
-    pub(crate) fn new(
-        plan: &Plan<'_>,
-        found: Found,
-        density: Result<Option<DensityFacts>, ApplyError>,
-        complete: bool,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(plan: &Plan<'_>, found: Found, ran: Ran) -> Result<Self, Error> {
         let mut notes = plan.notes().to_vec();
         // The model is there all the same.
-        let density = density.unwrap_or_else(|error| {
+        let density = ran.density.unwrap_or_else(|error| {
             notes.push(error.to_string());
             None
         });
@@ -95,6 +131,7 @@ impl Fits {
             validation: e.validation,
             validation_se: Some(e.validation_se),
             test: finite(e.test.error),
+            seconds: seconds_of(&found, e.method),
         };
         let of_fit = |fit: &MethodFit| Fitted {
             method: Some(fit.family.method),
@@ -103,6 +140,7 @@ impl Fits {
             validation: fit.validation,
             validation_se: None,
             test: finite(fit.judged.error),
+            seconds: ran.seconds,
         };
         let has_model = |fit: &&MethodFit| !fit.not_reached() && !fit.failed();
         let (mut all, absent, model, complete): (Vec<Fitted>, _, _, _) = match &found {
@@ -125,12 +163,16 @@ impl Fits {
                     })
                     .collect(),
                 fits.first().ok_or(Error::Cancelled)?.model.clone(),
-                complete,
+                ran.complete,
             ),
         };
         if all.is_empty() {
             return Err(Error::Cancelled);
         }
+        let history = match &found {
+            Found::Estimate(e) => e.rungs.iter().map(of_rung).collect(),
+            Found::Search(_) => ran.history,
+        };
         Ok(Self {
             subject: plan.subject().clone(),
             budget: plan.budget(),
@@ -143,6 +185,8 @@ impl Fits {
             absent,
             notes,
             found,
+            history,
+            seconds: ran.seconds,
             density,
             complete,
         })
@@ -201,6 +245,17 @@ impl Fits {
     /// All that was found, for tables of one's own.
     pub fn found(&self) -> &Found {
         &self.found
+    }
+
+    /// The way to the models: how a selection by cross-validation climbed to the cap, or how the validation error of a stochastic search
+    /// fell.
+    pub fn history(&self) -> &[Step] {
+        &self.history
+    }
+
+    /// Seconds that the work took.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
     }
 
     /// How well the normaliser of a density is known.
@@ -285,6 +340,26 @@ fn as_good(estimate: &Estimate) -> Option<&Entry> {
     let smaller = others.iter().filter(|e| numbers(e) < numbers(best));
     let as_good = smaller.filter(|e| best.better_than(e) < 1.0);
     as_good.min_by_key(|e| numbers(e))
+}
+
+fn of_rung(rung: &Rung) -> Step {
+    Step::Cap {
+        cap: rung.cap,
+        method: rung.method,
+        count: rung.count,
+        validation: rung.validation,
+    }
+}
+
+/// Seconds of a method of a selection, over all caps.
+fn seconds_of(found: &Found, method: Option<Method>) -> f64 {
+    match found {
+        Found::Estimate(e) => {
+            let own = e.rungs.iter().filter(|rung| rung.method == method);
+            own.map(|rung| rung.seconds).sum()
+        }
+        Found::Search(_) => 0.0,
+    }
 }
 
 /// Whether looping pays; nothing where one of Single and Loop is missing.

@@ -1,13 +1,15 @@
 //! A fitted model.
 
 use crate::{
-    Error, Export, ExportOptions, Format, IntegerExport, Predictions, Score, Table, Width,
+    Error, Export, ExportOptions, Format, IntegerExport, Numbers, Predictions, Score, Table, Width,
 };
 use loopfit_data::Column;
-use loopfit_fitted::FittedModel;
+use loopfit_fitted::{Application, FittedModel};
 use loopfit_model::Network;
+use loopfit_model::file::FileError;
 use loopfit_numerics::stream::Stream;
 use std::fmt::{Display, Formatter};
+use std::ops::Range;
 use std::path::Path;
 
 /// A fitted model with all it takes to use it: named inputs, scaling, network and what its outputs mean.
@@ -28,6 +30,43 @@ impl Model {
     /// Writes the model into one safetensors file: all of it, or nothing.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         Ok(self.0.save(path.as_ref())?)
+    }
+
+    /// The contents of its file, for [`Model::from_bytes`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        self.0.to_bytes().map_err(|reason| {
+            let path = "memory".into();
+            Error::File(FileError::Format { path, reason })
+        })
+    }
+
+    /// What the model says about some rows of numbers that are read where they lie, with these names of their columns; those bits that
+    /// [`Model::predict`] gives. None where an input is a category, a column is missing or the target is a count: a table is needed then.
+    ///
+    /// # Example
+    /// ```
+    /// # let rows: Vec<f64> = (0..240).map(|i| f64::from(i % 60) / 60.0).collect();
+    /// # let y: Vec<f64> = rows.chunks(2).map(|x| 3.0 * x[0] - x[1]).collect();
+    /// # use loopfit::{Effort, Fit, Numbers, Table};
+    /// let table = Table::from_rows(&rows, &["u", "v"])?.with_column("y", &y)?;
+    /// let fits = Fit::new(&table).target("y").budget(8).effort(Effort::Quick).run()?;
+    /// let model = fits.best().model();
+    /// let numbers = Numbers::by_rows(&rows, 2).unwrap();
+    /// let some = model.predict_numbers(&numbers, &["u", "v"], 60..120)?.unwrap();
+    /// assert_eq!(some.responses().unwrap(), &model.predict(&table)?.responses().unwrap()[60..]);
+    /// # Ok::<(), loopfit::Error>(())
+    /// ```
+    pub fn predict_numbers<T: Copy + Into<f64> + Sync>(
+        &self,
+        numbers: &Numbers<'_, T>,
+        names: &[impl AsRef<str>],
+        rows: Range<usize>,
+    ) -> Result<Option<Predictions>, Error> {
+        let Some(reader) = self.0.preprocessing.number_reader(names) else {
+            return Ok(None);
+        };
+        let mut application = Application::new(&self.0)?;
+        Ok(Some(application.predict_numbers(&reader, numbers, rows)?))
     }
 
     /// What the model says about every row of a table: responses, probabilities of classes, or log densities. Columns are

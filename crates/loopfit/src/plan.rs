@@ -1,8 +1,8 @@
 //! A fit that is ready to run: selection by cross-validation where rows have targets, a stochastic search elsewhere.
 
 use crate::error::Error;
-use crate::fits::Found;
-use crate::progress::{counted, told};
+use crate::fits::{Found, Ran, Step};
+use crate::progress::{Progress, counted, told};
 use crate::{Fit, Fits, Subject};
 use loopfit_engine::{Backend, Control, Engine};
 use loopfit_numerics::text;
@@ -10,7 +10,9 @@ use loopfit_search::SearchError;
 use loopfit_search::estimate::{Ask, Prepared};
 use loopfit_search::fit::{MethodFit, Prepared as Searches, Request};
 use loopfit_search::replication::{Replication, Source};
-use std::sync::Arc;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// A fit that is ready to run: its options are checked and its rows are dealt. A limit on the time runs from here.
 #[derive(Debug)]
@@ -155,6 +157,8 @@ impl<'a> Plan<'a> {
     pub fn run(&self) -> Result<Fits, Error> {
         let (engine, control) = (&self.engine, &self.control);
         let watch = self.fit.watch.as_deref();
+        let begin = Instant::now();
+        let history = Mutex::new(Vec::new());
         let found = match &self.way {
             Way::Estimate(ask, prepared) => {
                 let run = |advance: &(dyn Fn(f64) + Sync)| {
@@ -167,9 +171,19 @@ impl<'a> Plan<'a> {
                 let families = request.families.len() as u64;
                 let total = families.saturating_mul(request.updates as u64);
                 let error = |loss: f64| replication.error_of_loss(loss);
-                let fits = counted(watch, control, total, Some(&error), || {
+                let recorded = |now: Progress| {
+                    record(&history, &now, begin);
+                    watch.map_or(ControlFlow::Continue(()), |watch| watch(now))
+                };
+                let fits = counted(Some(&recorded), control, total, Some(&error), || {
                     searches.run(engine, control)
                 })?;
+                let last = Progress {
+                    done: 1.0,
+                    best: control.best().map(error),
+                    updates: Some(control.updates()),
+                };
+                record(&history, &last, begin);
                 if fits.first().is_none_or(MethodFit::failed) {
                     return Err(Error::Failed);
                 }
@@ -183,7 +197,13 @@ impl<'a> Plan<'a> {
             }
             _ => Ok(None),
         };
-        Fits::new(self, found, density, !control.is_stopped())
+        let ran = Ran {
+            history: history.into_inner().unwrap_or_else(PoisonError::into_inner),
+            seconds: begin.elapsed().as_secs_f64(),
+            density,
+            complete: !control.is_stopped(),
+        };
+        Fits::new(self, found, ran)
     }
 
     pub(crate) fn budget(&self) -> usize {
@@ -209,6 +229,28 @@ impl Fit<'_> {
             }
             other => other.into(),
         }
+    }
+}
+
+/// Keeps what a search reached, where that is better than before.
+fn record(history: &Mutex<Vec<Step>>, now: &Progress, begin: Instant) {
+    let (Some(validation), Some(updates)) = (now.best, now.updates) else {
+        return;
+    };
+    let mut history = history.lock().unwrap_or_else(PoisonError::into_inner);
+    let lower = match history.last() {
+        Some(Step::Search {
+            validation: before, ..
+        }) => validation < *before,
+        _ => validation.is_finite(),
+    };
+    if lower {
+        let seconds = begin.elapsed().as_secs_f64();
+        history.push(Step::Search {
+            seconds,
+            updates,
+            validation,
+        });
     }
 }
 

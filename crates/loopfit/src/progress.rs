@@ -2,7 +2,8 @@
 
 use loopfit_engine::Control;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Time between two calls.
@@ -69,12 +70,13 @@ fn watched<T>(
     work: impl FnOnce() -> T,
 ) -> T {
     let Some(watch) = watch else { return work() };
-    let ended = AtomicBool::new(false);
+    let ended = (Mutex::new(false), Condvar::new());
     // Also when the work panics: the thread beside it would be waited for.
-    struct End<'a>(&'a AtomicBool);
+    struct End<'a>(&'a (Mutex<bool>, Condvar));
     impl Drop for End<'_> {
         fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
+            *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            self.0.1.notify_all();
         }
     }
     // A callback that panics ends the work, which the panic then goes on from.
@@ -89,11 +91,16 @@ fn watched<T>(
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let _broken = Broken(control);
-            while !ended.load(Ordering::Relaxed) {
+            loop {
                 if watch(now()).is_break() {
                     control.interrupt();
                 }
-                std::thread::sleep(PERIOD);
+                // Work that ends is not kept waiting.
+                let over = ended.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let waited = ended.1.wait_timeout_while(over, PERIOD, |over| !*over);
+                if *waited.unwrap_or_else(PoisonError::into_inner).0 {
+                    break;
+                }
             }
         });
         let _end = End(&ended);

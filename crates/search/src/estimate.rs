@@ -18,7 +18,7 @@ use loopfit_numerics::sum::mean;
 use part::{MANY, Part, thinned};
 use std::sync::Arc;
 
-pub use found::{Absence, Beside, Entry, Estimate};
+pub use found::{Absence, Beside, Entry, Estimate, Rung};
 pub use loopfit_estimate::LOOP_ITERATIONS;
 
 /// Work of each method at the efforts that have a name, in units of a tenth of a nanosecond of one core.
@@ -229,9 +229,11 @@ impl Prepared {
                 advance: &|done| advance(share * done),
             };
             let mut found = self.select(part, ask, &caps, share, stream, watch)?;
-            found.pop().ok_or(SearchError::Interrupted)
+            let rungs = self.rungs(part, &found, ask);
+            let last = found.pop().ok_or(SearchError::Interrupted)?;
+            Ok::<_, SearchError>((last, rungs))
         };
-        let selection = select(&self.first, stream)?;
+        let (selection, mut rungs) = select(&self.first, stream)?;
         let mut entries = self.entries(&selection, ask, stream, &stop)?;
         // On few rows the choice itself gains from all of them; the test scores then are those of the same selection without the
         // test rows. A second selection that was cut short is worth less than the first, which was not.
@@ -240,7 +242,8 @@ impl Prepared {
             _ => None,
         };
         let (part, selection) = match second {
-            Some((whole, selection)) if !stop() => {
+            Some((whole, (selection, again))) if !stop() => {
+                rungs = again;
                 let all = named(&selection, &ask.methods).into_iter();
                 let all = all.map(|(method, chosen)| {
                     let known = entries.iter().find(|e| e.method == method);
@@ -282,6 +285,7 @@ impl Prepared {
         });
         Ok(Estimate {
             entries: best_first(entries, best),
+            rungs,
             absent,
             model,
             constant: self.constant(part)?,
@@ -292,6 +296,32 @@ impl Prepared {
             notes: self.notes.clone(),
             complete: !stop(),
         })
+    }
+
+    /// What was best of each method under each cap.
+    fn rungs(&self, part: &Part, selections: &[Selection], ask: &Ask) -> Vec<Rung> {
+        let of_cap = |selection: &Selection| {
+            let seconds = |method: Option<Method>| {
+                let place = match method {
+                    None => 0,
+                    Some(own) => 1 + ask.methods.iter().take_while(|m| **m != own).count(),
+                };
+                selection.seconds.get(place).copied().unwrap_or(0.0)
+            };
+            let named = named(selection, &ask.methods).into_iter();
+            let of_method = |(method, chosen)| {
+                let entry = self.summary(part, method, chosen, ask, Judgement::none());
+                Rung {
+                    cap: selection.cap,
+                    method,
+                    count: entry.network.count(),
+                    validation: entry.validation,
+                    seconds: seconds(method),
+                }
+            };
+            named.map(of_method).collect::<Vec<_>>()
+        };
+        selections.iter().flat_map(of_cap).collect()
     }
 
     /// The models that are selected under each of the caps (ascending), the best first; of the caps that were finished, where it is

@@ -18,6 +18,16 @@ fn fit(table: &Table, task: Task, rows: &[usize]) -> Result<Preprocessing, Prepr
     Preprocessing::fit(table, &roles, task, rows, Scaling::Fitted)
 }
 
+/// A table of numbers, and how a density of all columns reads it.
+pub(super) fn fitted_to_numbers(rows: &[f64], names: &[&str]) -> (Table, Preprocessing) {
+    let table = Table::from_rows(rows, names).unwrap();
+    let every: Vec<usize> = (0..table.rows()).collect();
+    let roles = Roles::new(&table, None, None, &[]).unwrap();
+    let density = Task::Density;
+    let p = Preprocessing::fit(&table, &roles, density, &every, Scaling::Fitted).unwrap();
+    (table, p)
+}
+
 const TRAIN: &str = "a,s,k,y\n1,u,7,10\n3,v,7,20\n5,u,7,30\n,,7,40\n100,w,8,1000\n";
 
 /// Mean 3, SD 2, median 3 of column a; mean 25 of y: all from the first four rows.

@@ -143,6 +143,30 @@ impl Cells {
     }
 }
 
+/// A column of texts, also where they look like numbers.
+pub(super) fn of_texts<'t>(cells: impl IntoIterator<Item = Option<&'t str>>) -> Column {
+    let mut index = HashMap::new();
+    let mut first_text = None;
+    let codes = cells.into_iter().enumerate().map(|(row, cell)| {
+        let cell = cell.map_or(Cell::Missing, |text| Cell::parse(text, Decimal::Point));
+        let text = match cell {
+            Cell::Missing => return MISSING,
+            Cell::Number(v) => number_text(v),
+            Cell::Text(text) => text.to_string(),
+        };
+        first_text.get_or_insert_with(|| format!("`{text}`, row {}", row + 1));
+        intern(&mut index, &text)
+    });
+    let codes = codes.collect();
+    let mut categories: Vec<(String, u32)> = index.into_iter().collect();
+    categories.sort_unstable_by_key(|(_, code)| *code);
+    Column::Categorical(Categorical {
+        codes,
+        categories: categories.into_iter().map(|(text, _)| text).collect(),
+        first_text: first_text.unwrap_or_default(),
+    })
+}
+
 fn intern(index: &mut HashMap<String, u32>, text: &str) -> u32 {
     if let Some(code) = index.get(text) {
         return *code;

@@ -4,9 +4,11 @@ use super::{ApplyError, Predictions, ROWS_AT_ONCE};
 use crate::density::{DensityFacts, inside};
 use crate::fitted::FittedModel;
 use loopfit_data::Table;
-use loopfit_data::preprocess::Unprepared;
+use loopfit_data::preprocess::{NumberReader, Numbers, Unprepared};
 use loopfit_engine::Predictor;
 use loopfit_likelihood::Likelihood;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 /// A model and what it met so far: predictions for one part of a table after another, and notes on all of them. What is in
 /// memory does not grow with the parts.
@@ -56,18 +58,50 @@ impl<'m> Application<'m> {
                 expected.extend(&features.expected);
                 Ok::<_, ApplyError>(())
             })?;
-        self.rows += table.rows();
-        self.held += self.model.held(&outputs);
+        Ok(self.said(&outputs, &outside, &expected))
+    }
+
+    /// As [`Application::predict`] for some rows of numbers that are read where they lie, by what
+    /// [`Preprocessing::number_reader`](loopfit_data::Preprocessing::number_reader) of the model gives.
+    pub fn predict_numbers<T: Copy + Into<f64> + Sync>(
+        &mut self,
+        reader: &NumberReader,
+        numbers: &Numbers<'_, T>,
+        rows: Range<usize>,
+    ) -> Result<Predictions, ApplyError> {
+        let met = Mutex::new((Unprepared::default(), Vec::new()));
+        let write = |first: usize, x: &mut [f32]| {
+            let first = rows.start + first;
+            let part = first..first + x.len() / reader.d();
+            let read = reader.read(numbers, part, x).map_err(ApplyError::from)?;
+            if read.unprepared != Unprepared::default() {
+                let mut met = met.lock().unwrap_or_else(PoisonError::into_inner);
+                met.0 += read.unprepared;
+                met.1
+                    .extend(read.outside.iter().map(|row| row - rows.start));
+            }
+            Ok::<_, ApplyError>(())
+        };
+        let outputs = self.predictor.predict_written(rows.len(), write)?;
+        self.model.check_outputs(&outputs, rows.start + 1)?;
+        let (unprepared, mut outside) = met.into_inner().unwrap_or_else(PoisonError::into_inner);
+        outside.sort_unstable();
+        self.unprepared += unprepared;
+        Ok(self.said(&outputs, &outside, &[]))
+    }
+
+    /// What outputs say, counted.
+    fn said(&mut self, outputs: &[f64], outside: &[usize], expected: &[f64]) -> Predictions {
+        self.rows += outputs.len() / self.model.likelihood.outputs();
+        self.held += self.model.held(outputs);
         let constant = match &mut self.density {
             Some((constant, facts)) => {
-                facts.look_at(&inside(&outputs, &outside));
+                facts.look_at(&inside(outputs, outside));
                 *constant
             }
             None => 0.0,
         };
-        Ok(self
-            .model
-            .predictions(&outputs, constant, &outside, &expected))
+        self.model.predictions(outputs, constant, outside, expected)
     }
 
     /// What a person should know about all parts: cells that needed treatment, predictions that were held back.

@@ -2,7 +2,7 @@
 
 use super::{Data, Fit};
 use crate::error::{Given, Reason};
-use crate::{Effort, Error};
+use crate::{Effort, Error, Table};
 use loopfit_data::TaskKind;
 use loopfit_engine::Control;
 use loopfit_model::{Activation, ArchitectureChoice, Method};
@@ -40,7 +40,7 @@ impl Fit<'_> {
 
     /// Where rows come from; a seed for the test rows of a table.
     pub(crate) fn source(&self, test_seed: u64) -> Result<Source, Error> {
-        match self.data {
+        match &self.data {
             Data::Simulation {
                 simulation,
                 train,
@@ -58,9 +58,9 @@ impl Fit<'_> {
                         of: "tables",
                     }),
                     None => Ok(Source::Simulation {
-                        simulation,
-                        train,
-                        valid,
+                        simulation: *simulation,
+                        train: *train,
+                        valid: *valid,
                     }),
                 }
             }
@@ -100,7 +100,7 @@ impl Fit<'_> {
                     test_seed,
                     ..self.table.clone()
                 };
-                let source = TableSource::new(table.clone(), &options)?;
+                let source = TableSource::new(Table::clone(table), &options)?;
                 Ok(Source::Table(Box::new(source)))
             }
         }
@@ -136,7 +136,6 @@ impl Fit<'_> {
             (self.iterations.is_some(), Given::Iterations),
             (self.paper.is_some(), Given::Form),
             (self.test_fraction.is_some(), Given::TestFraction),
-            (self.refit == Some(false), Given::NoRefit),
         ];
         match given.into_iter().find(|(given, _)| *given) {
             Some((_, given)) => Err(Error::OnlyEstimated { given, reason }),
@@ -225,7 +224,7 @@ impl Fit<'_> {
         for (q, r, tying) in &self.shapes {
             protocol.shapes.fix(*q, *r, *tying);
         }
-        protocol.refit |= self.refit == Some(true);
+        protocol.refit = self.refit.unwrap_or(protocol.refit);
         Ok(Request {
             budget: self.budget.ok_or(Error::NoBudget)?,
             families: Family::each(&self.architectures, &self.competing()),

@@ -46,11 +46,28 @@ pub enum Absence {
     Failed,
 }
 
+/// The best of a method under one of the caps that the selection climbs, the cap itself the last of them.
+#[derive(Clone, Debug)]
+pub struct Rung {
+    /// The cap.
+    pub cap: usize,
+    /// The method; none of the linear model.
+    pub method: Option<Method>,
+    /// Trainable numbers.
+    pub count: usize,
+    /// Estimated error on new rows, allowing for the selection.
+    pub validation: f64,
+    /// Seconds from the beginning of the work on the method under this cap to its end; methods are worked on beside each other.
+    pub seconds: f64,
+}
+
 /// What was found.
 #[derive(Clone, Debug)]
 pub struct Estimate {
     /// The models, the best first by cross-validation.
     pub entries: Vec<Entry>,
+    /// How the selection of these models climbed to the cap.
+    pub rungs: Vec<Rung>,
     /// The methods that were asked for and have none.
     pub absent: Vec<(Method, Absence)>,
     /// The delivered model.

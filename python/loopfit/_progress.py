@@ -1,0 +1,68 @@
+"""How far a fit is, for people who wait."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+
+class Bar:
+    """A bar of tqdm where it is installed, else a line in a terminal.
+
+    Parameters
+    ----------
+    verbose : int
+        Nothing is shown where it is 0.
+    what : str
+        The name of what is done.
+    """
+
+    def __init__(self, verbose: int, what: str) -> None:
+        self.what = what
+        self.bar: Any = None
+        self.line = False
+        if verbose <= 0:
+            return
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            self.line = sys.stderr.isatty()
+            return
+        self.bar = tqdm(
+            total=100, desc=what, bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
+        )
+
+    @property
+    def call(self) -> Any:
+        """What the library is to call, if anything."""
+        return self.follow if self.bar is not None or self.line else None
+
+    def follow(self, done: float, best: float | None, updates: int | None) -> None:
+        """Shows how far the work is."""
+        if self.bar is not None:
+            self.bar.n = round(100 * done, 1)
+            if best is not None:
+                self.bar.set_postfix_str(f"best {best:.4g}", refresh=False)
+            self.bar.refresh()
+        elif self.line:
+            tail = "" if best is None else f", best {best:.4g}"
+            sys.stderr.write(f"\r{self.what}: {100 * done:3.0f}%{tail}   ")
+            sys.stderr.flush()
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.bar is not None:
+            if kind is None:
+                self.bar.n = 100
+                self.bar.refresh()
+            self.bar.close()
+        elif self.line:
+            sys.stderr.write("\n")

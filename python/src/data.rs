@@ -1,0 +1,67 @@
+//! Tables from the interpreter's memory.
+
+use crate::errors::of_library;
+use loopfit::Error;
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+
+/// Named columns; built one after the other.
+#[pyclass(module = "loopfit._loopfit")]
+pub(crate) struct Table(pub(crate) loopfit::Table);
+
+#[pymethods]
+impl Table {
+    /// No columns yet; `source` names the table in messages.
+    #[new]
+    #[pyo3(signature = (source = "memory"))]
+    fn new(source: &str) -> Self {
+        Self(loopfit::Table::without_columns(source))
+    }
+
+    /// One more column of numbers; NaN is a missing cell.
+    fn numbers(&mut self, name: &str, values: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
+        let values = values.as_array();
+        match values.as_slice() {
+            Some(values) => self.put(|table| table.with_column(name, values)),
+            None => {
+                let copied = values.to_vec();
+                self.put(|table| table.with_column(name, &copied))
+            }
+        }
+    }
+
+    /// One more column for each name, of a matrix of numbers.
+    fn matrix(&mut self, names: Vec<String>, values: PyReadonlyArray2<'_, f64>) -> PyResult<()> {
+        for (name, column) in names.iter().zip(values.as_array().columns()) {
+            let column = column.to_vec();
+            self.put(|table| table.with_column(name, &column))?;
+        }
+        Ok(())
+    }
+
+    /// One more column of texts; None is a missing cell.
+    fn texts(&mut self, name: &str, cells: Vec<Option<String>>) -> PyResult<()> {
+        let cells = cells.iter().map(Option::as_deref);
+        self.put(|table| table.with_texts(name, cells))
+    }
+
+    /// SHA-256 of names and cells.
+    fn hash(&self) -> String {
+        self.0.hash()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.rows()
+    }
+}
+
+impl Table {
+    fn put(
+        &mut self,
+        with: impl FnOnce(loopfit::Table) -> Result<loopfit::Table, loopfit::TableError>,
+    ) -> PyResult<()> {
+        let before = std::mem::replace(&mut self.0, loopfit::Table::without_columns(""));
+        self.0 = with(before).map_err(|error| of_library(Error::Table(error)))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! Long work beside the interpreter: its lock is free, signals are heard, a callback is told how far the work is.
+
+use loopfit::{Error, Progress, Threads};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Time between two looks at signals.
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// What the thread that works and the one that waits have in common.
+#[derive(Default)]
+pub(crate) struct Watch {
+    stop: AtomicBool,
+    now: Mutex<Option<Progress>>,
+}
+
+impl Watch {
+    /// For [`loopfit::Fit::progress`].
+    pub(crate) fn follow(&self, now: Progress) -> ControlFlow<()> {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        match self.stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Does `work` on a thread of its own. An exception of a signal's handler or of `progress`, which is called with what is done, the best
+/// error and the updates so far, ends the work and is raised.
+pub(crate) fn beside<T: Send>(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&Watch) -> T + Send,
+) -> PyResult<T> {
+    let watch = Watch::default();
+    let mut raised = None;
+    let done = std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel::<()>(1);
+        let watch = &watch;
+        let thread = scope.spawn(move || {
+            // Dropped at the end, also of a panic, which is what the receiver waits for.
+            let _sender = sender;
+            work(watch)
+        });
+        let receiver = Mutex::new(receiver);
+        loop {
+            let ended = py.detach(|| {
+                let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
+                receiver.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout)
+            });
+            if raised.is_none() {
+                let told = py.check_signals().and_then(|()| watch.tell(progress));
+                raised = told.err();
+                watch.stop.store(raised.is_some(), Ordering::Relaxed);
+            }
+            if ended {
+                return thread.join();
+            }
+        }
+    });
+    match (raised, done) {
+        (Some(error), _) => Err(error),
+        (None, Ok(done)) => Ok(done),
+        (None, Err(_)) => Err(PyRuntimeError::new_err(
+            "the library failed in a way that it should not: please report this",
+        )),
+    }
+}
+
+impl Watch {
+    fn tell(&self, progress: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let now = *self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(progress), Some(now)) = (progress, now) {
+            progress.call1((now.done, now.best, now.updates))?;
+        }
+        Ok(())
+    }
+}
+
+/// Threads for predictions: made once, and again in a process that was forked, where they are not.
+static THREADS: Mutex<Option<(u32, usize, Arc<Threads>)>> = Mutex::new(None);
+
+/// So many threads for predictions; 0 is one for each core.
+pub(crate) fn threads(count: usize) -> Result<Arc<Threads>, Error> {
+    let own = std::process::id();
+    let mut kept = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((process, asked, threads)) = &*kept
+        && (*process, *asked) == (own, count)
+    {
+        return Ok(Arc::clone(threads));
+    }
+    let threads = Arc::new(Threads::new(count)?);
+    if let Some((process, _, old)) = kept.replace((own, count, Arc::clone(&threads)))
+        && process != own
+    {
+        // Its threads are those of the parent: there is no one to end.
+        std::mem::forget(old);
+    }
+    Ok(threads)
+}

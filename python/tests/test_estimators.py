@@ -1,0 +1,266 @@
+"""Estimators in the hands of people."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_array
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from loopfit import LoopClassifier, LoopDensity, LoopRegressor, compare
+
+QUICK = {"effort": "quick", "validation_fraction": 0.0}
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return LoopRegressor(24, method="loop", effort="quick").fit(*table)
+
+
+def test_what_was_found(fitted, table):
+    X, y = table
+    model = fitted.model_
+    assert model.method in ("loop", "linear")
+    assert 0 < model.count <= 24
+    assert fitted.score(X, y) > 0.5
+    results = fitted.results_
+    assert list(results["method"])[0] == model.method
+    assert set(results["method"]) == {"loop", "linear"}
+    for column in ("validation", "validation_se", "test", "seconds", "q", "r", "count"):
+        assert np.isfinite(results[column]).all(), column
+    history = fitted.history_
+    assert list(history["cap"])[-1] == 24
+    assert set(history) == {"cap", "method", "count", "validation"}
+    assert any("rows" in note for note in fitted.notes_)
+    with config_context(transform_output="polars"):
+        assert isinstance(fitted.results_, pl.DataFrame)
+
+
+def test_iterations_end_with_the_prediction(fitted, table):
+    X, _ = table
+    steps = fitted.predict_iterations(X)
+    assert steps.shape == (len(X), fitted.model_.iterations)
+    assert (steps[:, -1] == fitted.predict(X)).all()
+
+
+def test_intervals(fitted, table):
+    X, y = table
+    lower, upper = fitted.predict_interval(X, 0.8)
+    assert ((lower <= y) & (y <= upper)).mean() > 0.6
+    with pytest.raises(ValueError, match="ask for a lower one"):
+        fitted.predict_interval(X, 0.9999)
+
+
+def test_memory_of_any_kind_gives_the_same_bits(fitted, table):
+    X, _ = table
+    expected = fitted.predict(X)
+    wide = np.zeros((len(X), 6))
+    wide[:, ::2] = X
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    for same in (np.asfortranarray(X), wide[:, ::2], frozen, X.tolist(), X[::-1].copy()[::-1]):
+        assert (fitted.predict(same) == expected).all()
+    single = X.astype(np.float32)
+    assert (fitted.predict(single) == fitted.predict(single.astype(np.float64))).all()
+
+
+def test_nothing_is_copied_in(fitted):
+    tracemalloc = pytest.importorskip("tracemalloc")
+    X = np.zeros((200_000, 3))
+    fitted.predict(X[:10])
+    tracemalloc.start()
+    fitted.predict(X)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # The result is a third of the input.
+    assert most < X.nbytes / 2
+
+
+def test_missing_cells(table):
+    X, y = table
+    X = X.copy()
+    X[::9, 1] = np.nan
+    model = LoopRegressor(12, method="single", **QUICK).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    with pytest.raises(ValueError, match="inf"):
+        model.predict(np.full((1, 3), np.inf))
+    with pytest.raises(ValueError, match="infinite"):
+        LoopRegressor(12).fit(np.where(np.isnan(X), np.inf, X), y)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_categories_of_data_frames(library):
+    rng = np.random.default_rng(3)
+    size = rng.uniform(size=90)
+    color = rng.choice(["red", "green", "blue"], size=90)
+    heavy = rng.choice([True, False], size=90)
+    y = size + 2.0 * (color == "red") + 1.0 * heavy
+    if library == "pandas":
+        frame = pd.DataFrame({"size": size, "color": pd.Categorical(color), "heavy": heavy})
+        frame.loc[3, "color"] = None
+    else:
+        frame = pl.DataFrame({"size": size, "color": color, "heavy": heavy})
+    model = LoopRegressor(8, method="single", **QUICK).fit(frame, y)
+    assert model.score(frame, y) > 0.9
+    assert list(model.feature_names_in_) == ["size", "color", "heavy"]
+    assert model.model_.columns == ["size", "color", "heavy"]
+    other = frame[["size", "color", "heavy"]].head(2)
+    assert (model.predict(other) == model.predict(frame)[:2]).all()
+    assert (pickle.loads(pickle.dumps(model)).predict(frame) == model.predict(frame)).all()
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["size", "color"]])
+
+
+def test_times_are_no_inputs():
+    frame = pd.DataFrame({"t": pd.date_range("2020-01-01", periods=30), "u": np.arange(30.0)})
+    with pytest.raises(TypeError, match="holds times"):
+        LoopRegressor(8).fit(frame, np.arange(30.0))
+
+
+def test_classes_keep_their_names():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(90, 2))
+    numbers = np.select([X[:, 0] > 0.5, X[:, 1] > 0], [10, 2], 7)
+    model = LoopClassifier(12, method="single", **QUICK).fit(X, numbers)
+    assert model.classes_.tolist() == [2, 7, 10]
+    assert model.score(X, numbers) > 0.8
+    assert np.allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-2)
+    assert (model.predict_iterations(X)[:, -1] == model.predict(X)).all()
+    truth = LoopClassifier(6, method="single", **QUICK).fit(X, X[:, 0] > 0)
+    assert truth.predict(X).dtype == bool
+    assert truth.score(X, X[:, 0] > 0) > 0.9
+    with pytest.raises(ValueError, match="one class only"):
+        LoopClassifier(6).fit(X, np.zeros(90))
+    with pytest.raises(ValueError, match="differ in more than blanks"):
+        LoopClassifier(6, method="single", **QUICK).fit(X, np.where(X[:, 0] > 0, "a ", "a"))
+
+
+def test_counts_weights_and_groups():
+    rng = np.random.default_rng(11)
+    frame = pd.DataFrame({"age": rng.uniform(size=120), "days": rng.integers(1, 5, size=120)})
+    counts = rng.poisson(frame["days"] * (1 + frame["age"]))
+    model = LoopRegressor(8, method="single", likelihood="poisson", exposure="days", **QUICK)
+    model.fit(frame, counts)
+    twice = frame.assign(days=2 * frame["days"])
+    assert np.allclose(model.predict(twice), 2 * model.predict(frame))
+    assert model.model_.columns == ["age"]
+    weighted = LoopRegressor(8, method="single", weight="days", **QUICK).fit(frame, counts)
+    assert weighted.model_.columns == ["age"]
+    grouped = LoopRegressor(8, method="single", group="days", **QUICK).fit(frame, counts)
+    assert grouped.model_.columns == ["age"]
+    with pytest.raises(ValueError, match="has no column `day`"):
+        LoopRegressor(8, weight="day").fit(frame, counts)
+
+
+def test_density():
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(rng.normal(size=(150, 2)), columns=["u", "v"])
+    density = LoopDensity(32, method="loop", effort=500).fit(X)
+    assert density.score(X) == density.score_samples(X).mean()
+    assert density.score_samples(pd.DataFrame({"u": [1e3], "v": [0.0]}))[0] == -np.inf
+    assert (density.sample(5) == density.sample(5)).all()
+    with config_context(transform_output="pandas"):
+        assert list(density.sample(5).columns) == ["u", "v"]
+    assert {"seconds", "updates", "validation"} == set(density.history_)
+
+
+def test_in_the_company_of_others(table):
+    X, y = table
+    small = LoopRegressor(8, method="single", **QUICK)
+    assert cross_val_score(small, X, y, cv=2).shape == (2,)
+    pipe = make_pipeline(StandardScaler(), small)
+    search = GridSearchCV(pipe, {"loopregressor__budget": [4, 8]}, cv=2).fit(X, y)
+    assert search.best_params_["loopregressor__budget"] in (4, 8)
+    fitted = clone(small).fit(X, y)
+    importance = permutation_importance(fitted, X, y, n_repeats=2, random_state=0)
+    assert importance.importances_mean.argmax() == 2
+    classes = LoopClassifier(8, method="single", **QUICK)
+    calibrated = CalibratedClassifierCV(classes, cv=2).fit(X, y > 0)
+    assert calibrated.predict_proba(X).shape == (80, 2)
+
+
+def test_wrong_things_are_said_in_one_sentence(table):
+    X, y = table
+    wrong = [
+        ({"budget": 0}, ValueError, "budget is at least 1, not 0"),
+        ({"budget": 2.5}, TypeError, "budget is a whole number"),
+        ({"budget": True}, TypeError, "budget is a whole number"),
+        ({"method": "double"}, ValueError, "method is one of single, loop, untied"),
+        ({"method": 3}, TypeError, "method is a name"),
+        ({"architecture": "cnn"}, ValueError, "architecture is one of ffn"),
+        ({"likelihood": "cauchy"}, ValueError, "likelihood is one of gaussian"),
+        ({"effort": "much"}, ValueError, "effort is one of quick"),
+        ({"effort": 1.5}, TypeError, "effort is quick, standard, strong or a number"),
+        ({"time_limit": -1}, ValueError, "time_limit is at least"),
+        ({"validation_fraction": 1}, ValueError, "validation_fraction is at least 0"),
+        ({"activation": "gelu"}, ValueError, "activation is one of relu"),
+        ({"iterations": 65}, ValueError, "at most 64"),
+        ({"tokens": "each"}, ValueError, "tokens are for"),
+        ({"n_jobs": 0}, ValueError, "n_jobs is 1 or more"),
+        ({"random_state": -1}, ValueError, "random_state is at least 0"),
+        ({"refit": "yes"}, TypeError, "refit is True or False"),
+        ({"exposure": "c1"}, ValueError, "is for counts only"),
+        ({"effort": 100, "validation_fraction": 0.1}, ValueError, "does not go with"),
+    ]
+    for parameters, kind, sentence in wrong:
+        with pytest.raises(kind, match=sentence) as raised:
+            LoopRegressor(**{"budget": 8, **parameters}).fit(X, y)
+        assert "--" not in str(raised.value), "options are for the command line"
+    with pytest.raises(TypeError, match="[Ss]parse"):
+        LoopRegressor(8).fit(csr_array(X), y)
+    with pytest.raises(ValueError, match="NaN"):
+        LoopRegressor(8).fit(X, np.where(y > 0, y, np.nan))
+    with pytest.raises(ValueError, match="holds no|cannot hold|smallest"):
+        LoopClassifier(1).fit(X, y > 0)
+
+
+def test_budget_curve_and_comparison(table, tmp_path):
+    X, y = table
+    model = LoopRegressor(method="single", effort="quick")
+    curve = model.budget_curve(X, y, [4, 8], plot=tmp_path / "curve.svg")
+    assert list(curve["cap"]) == [4, 8]
+    assert (curve["count"] <= curve["cap"]).all()
+    assert (tmp_path / "curve.svg").read_text().startswith("<svg")
+    assert curve.attrs["conclusions"]
+    assert "<svg" in curve.attrs["figure"]._repr_svg_()
+    compared = compare(X, y, 12, seeds=[3, 4], method=("single", "loop"), effort="quick")
+    assert set(compared["method"]) == {"linear", "single", "loop"}
+    assert sorted(set(compared["seed"])) == [3, 4]
+    summary = compared.attrs["summary"].set_index("method")
+    mean = compared[compared["method"] == "loop"]["error"].mean()
+    assert np.isclose(summary.loc["loop", "mean"], mean)
+    assert summary["lowest_on"].sum() == 2
+
+
+def test_a_notebook_shows_the_model(fitted):
+    text = fitted._repr_html_()
+    assert "<svg" in text and "numbers" in text
+    assert "<svg" in fitted._repr_mimebundle_()["text/html"]
+    assert "validation MSE" in text
+    assert "validation MSE" not in clone(fitted)._repr_html_()
+
+
+def test_progress_is_shown(table, capsys):
+    LoopRegressor(6, method="single", verbose=1, **QUICK).fit(*table)
+    said = capsys.readouterr()
+    assert "LoopRegressor" in said.err and "100%" in said.err
+    assert "rows:" in said.err
+    assert said.out == ""
+
+
+def test_threads_and_seeds(table):
+    X, y = table
+    one = LoopRegressor(12, method="loop", n_jobs=1, **QUICK).fit(X, y)
+    two = LoopRegressor(12, method="loop", n_jobs=2, **QUICK).fit(X, y)
+    assert one.model_ == two.model_
+    assert one.model_.to_bytes() == two.model_.to_bytes()
+    other = LoopRegressor(12, method="loop", random_state=np.random.RandomState(1), **QUICK)
+    assert other.fit(X, y).model_ != one.model_
