@@ -52,6 +52,9 @@ fn shard(index: usize, count: usize) -> Shard {
     Shard { index, count }
 }
 
+/// How a cache is opened.
+type Open = fn(&Path) -> Result<Cache, StudyError>;
+
 /// The files of a folder, at any depth.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -75,7 +78,7 @@ fn fits_of_a_cache_are_not_made_again() {
         quick(&["cap-path", "sample-size-path"]),
     );
     let alone = run(&both, &place("alone"), Shard::WHOLE, None);
-    let open: [fn(&Path) -> Result<Cache, StudyError>; 2] = [Cache::database, Cache::files];
+    let open: [Open; 2] = [Cache::database, Cache::files];
     for (number, open) in open.iter().enumerate() {
         let place = |name: &str| folder.path().join(format!("{number}-{name}"));
         let cache = open(&place("cache")).unwrap();

@@ -23,6 +23,9 @@ fn a_fit(seed: u64) -> StoredFit {
     }
 }
 
+/// How a cache is opened.
+type Open = fn(&Path) -> Result<Cache, StudyError>;
+
 /// Both kinds, each in a folder of its own.
 fn both(folder: &Path) -> [Cache; 2] {
     [
@@ -92,7 +95,7 @@ fn what_is_made_again_takes_the_place_of_what_is_damaged() {
 #[test]
 fn many_writers_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let open: [fn(&Path) -> Result<Cache, StudyError>; 2] = [Cache::database, Cache::files];
+    let open: [Open; 2] = [Cache::database, Cache::files];
     for (number, open) in open.iter().enumerate() {
         let place = folder.path().join(number.to_string());
         std::thread::scope(|scope| {
