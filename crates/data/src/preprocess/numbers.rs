@@ -222,30 +222,40 @@ mod tests {
             let t = f64::from(i);
             rows.extend([t.sin(), if i % 7 == 0 { nan } else { t * t }, 1e-3 * t]);
         }
-        let (table, preprocessing) = fitted_to_numbers(&rows, &names);
-        let every: Vec<usize> = (0..40).collect();
-        let expected = preprocessing.features(&table, &every).unwrap();
         let columns: Vec<f64> = (0..3)
             .flat_map(|k| rows.iter().skip(k).step_by(3).copied())
             .collect();
-        let reader = preprocessing.number_reader(&names).unwrap();
-        let by_rows = Numbers::by_rows(&rows, 3).unwrap();
-        let by_columns = Numbers::by_columns(&columns, 3).unwrap();
-        for numbers in [by_rows, by_columns] {
-            let mut x = vec![f32::NAN; 30 * reader.d()];
-            let read = reader.read(&numbers, 10..40, &mut x).unwrap();
-            assert_eq!(x, expected.x[10 * reader.d()..]);
-            assert_eq!(read.unprepared.missing, 4);
-            assert_eq!((numbers.rows(), numbers.columns()), (40, 3));
+        let every: Vec<usize> = (0..40).collect();
+        for target in [None, Some("w")] {
+            let (table, preprocessing) = fitted_to_numbers(&rows, &names, target);
+            let expected = preprocessing.features(&table, &every).unwrap();
+            let reader = preprocessing.number_reader(&names).unwrap();
+            let by_rows = Numbers::by_rows(&rows, 3).unwrap();
+            let by_columns = Numbers::by_columns(&columns, 3).unwrap();
+            for numbers in [by_rows, by_columns] {
+                let mut x = vec![f32::NAN; 30 * reader.d()];
+                let read = reader.read(&numbers, 10..40, &mut x).unwrap();
+                assert_eq!(x, expected.x[10 * reader.d()..]);
+                assert_eq!(read.unprepared.missing, 4);
+                assert_eq!((numbers.rows(), numbers.columns()), (40, 3));
+            }
+            // Columns are found by name, and one that is not there is left to a table.
+            assert!(preprocessing.number_reader(&["w", "u", "v", "t"]).is_some());
+            assert!(preprocessing.number_reader(&["u", "w"]).is_none());
+            let mut far = rows.clone();
+            far[31] = f64::INFINITY;
+            let numbers = Numbers::by_rows(&far, 3).unwrap();
+            let mut x = vec![0.0; 40 * reader.d()];
+            match (target, reader.read(&numbers, 0..40, &mut x)) {
+                // The density is zero there.
+                (None, Ok(read)) => assert_eq!(read.outside, [10]),
+                (Some(_), Err(error)) => {
+                    let sentence = error.to_string();
+                    assert!(sentence.contains("`v` holds inf in row 11"), "{sentence}");
+                }
+                (_, read) => panic!("{read:?}"),
+            }
         }
-        // Columns are found by name, and one that is not there is left to a table.
-        assert!(preprocessing.number_reader(&["w", "u", "v", "t"]).is_some());
-        assert!(preprocessing.number_reader(&["u", "w"]).is_none());
-        rows[31] = f64::INFINITY;
-        let numbers = Numbers::by_rows(&rows, 3).unwrap();
-        let error = reader.read(&numbers, 0..40, &mut vec![0.0; 40 * reader.d()]);
-        let sentence = error.unwrap_err().to_string();
-        assert!(sentence.contains("`v` holds inf in row 11"), "{sentence}");
     }
 
     #[test]

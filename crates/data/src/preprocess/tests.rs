@@ -18,13 +18,17 @@ fn fit(table: &Table, task: Task, rows: &[usize]) -> Result<Preprocessing, Prepr
     Preprocessing::fit(table, &roles, task, rows, Scaling::Fitted)
 }
 
-/// A table of numbers, and how a density of all columns reads it.
-pub(super) fn fitted_to_numbers(rows: &[f64], names: &[&str]) -> (Table, Preprocessing) {
+/// A table of numbers, and how a regression on a column reads it, or a density of all of them.
+pub(super) fn fitted_to_numbers(
+    rows: &[f64],
+    names: &[&str],
+    target: Option<&str>,
+) -> (Table, Preprocessing) {
     let table = Table::from_rows(rows, names).unwrap();
     let every: Vec<usize> = (0..table.rows()).collect();
-    let roles = Roles::new(&table, None, None, &[]).unwrap();
-    let density = Task::Density;
-    let p = Preprocessing::fit(&table, &roles, density, &every, Scaling::Fitted).unwrap();
+    let roles = Roles::new(&table, target, None, &[]).unwrap();
+    let task = target.map_or(Task::Density, |_| Task::Regression);
+    let p = Preprocessing::fit(&table, &roles, task, &every, Scaling::Fitted).unwrap();
     (table, p)
 }
 
