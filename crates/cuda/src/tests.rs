@@ -1,0 +1,5 @@
+//! The kernels on the processor: the same text, compiled by the C++ compiler with the grid of threads emulated, must give the
+//! bits of the engine.
+
+mod emulated;
+mod outcomes;
