@@ -37,6 +37,8 @@ pub(crate) struct Variant {
     pub(crate) threads: usize,
     /// Hidden units whose gradients a thread sums at once; all of them in the fused kernel.
     pub(crate) units: usize,
+    /// Whether states lie in shared memory.
+    pub(crate) shared_states: bool,
 }
 
 impl Variant {
@@ -54,7 +56,9 @@ impl Variant {
             format!("ACTIVATION={}", self.activation),
             format!("GRADIENT_THREADS={}", self.threads),
             format!("UNITS={}", self.units),
-            format!("FUSED_BLOCKS={}", 12),
+            format!("SHARED_STATES={}", i32::from(self.shared_states)),
+            // As many warps as have registers enough for all sums, and strips at once that fill them.
+            "FUSED_BLOCKS=12".to_string(),
             format!("FORWARD={}", if self.q > 4 { 2 } else { 4 }),
         ]
     }
@@ -140,7 +144,10 @@ impl<'a> Arena<'a> {
     pub(crate) fn room<T>(&mut self, len: usize) -> Address {
         let at = self.next;
         self.next += piece::<T>(len) as u64;
-        assert!(self.next <= self.end, "the plan of a group's memory has room");
+        assert!(
+            self.next <= self.end,
+            "the plan of a group's memory has room"
+        );
         at
     }
 

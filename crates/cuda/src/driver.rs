@@ -151,7 +151,12 @@ impl Gpu {
             hash.update(&text);
             hash.update(options.join(" "));
             hash.update(nvrtc_version());
-            let name: String = hash.finalize().iter().take(16).map(|b| format!("{b:02x}")).collect();
+            let name: String = hash
+                .finalize()
+                .iter()
+                .take(16)
+                .map(|b| format!("{b:02x}"))
+                .collect();
             folder.join(format!("{name}.cubin"))
         });
         if let Some(kept) = path.as_ref().and_then(|path| std::fs::read(path).ok()) {
@@ -169,8 +174,18 @@ impl Gpu {
         let module = self.module(variant)?;
         let name = CString::new(kernel).map_err(|e| Fault::Other(e.to_string()))?;
         // SAFETY: the module is loaded as long as `self`.
-        unsafe { result::module::get_function(module.handle, name) }
-            .map_err(driver("a kernel is not in its module"))
+        let function = unsafe { result::module::get_function(module.handle, name) }
+            .map_err(driver("a kernel is not in its module"))?;
+        // Kernels with different shares of shared memory do not run beside one another on a processor: all ask for the most.
+        // SAFETY: a function of a loaded module; a preference that changes no result.
+        let _ = unsafe {
+            result::function::set_function_attribute(
+                function,
+                sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                100,
+            )
+        };
+        Ok(function)
     }
 
     /// What a kernel takes.
@@ -312,9 +327,11 @@ impl Device for Arc<Gpu> {
 
     fn read(&self, queue: u64, from: Address, bytes: &mut [u8]) -> Result<(), Fault> {
         self.enter()?;
+        // A copy to memory that is not locked waits while it holds up other threads: so the work is waited for first.
         // SAFETY: an arena's address with so many bytes; waited for before they are looked at.
         unsafe {
-            result::memcpy_dtoh_async(bytes, from, stream(queue))
+            result::stream::synchronize(stream(queue))
+                .and_then(|()| result::memcpy_dtoh_async(bytes, from, stream(queue)))
                 .and_then(|()| result::stream::synchronize(stream(queue)))
         }
         .map_err(driver("the GPU failed while it ran fits"))

@@ -1,8 +1,8 @@
 //! Fits of one shape and timetable, in step on the device.
 
-use crate::device::{Arena, Device, Fault, Grid, piece};
+use crate::device::{Arena, Device, Fault, Grid, Part, Variant, piece};
 use crate::layout::{Address, ENDED, Fit, Launch, RUNNING};
-use crate::plan::{Kernels, LANES, PERMUTE_THREADS, Plan, VALIDATE_THREADS, scores};
+use crate::plan::{LANES, PERMUTE_THREADS, Plan, VALIDATE_THREADS, scores};
 use loopfit_data::Samples;
 use loopfit_engine::{Control, FitOutcome, FitSpec, Optimiser, Stage, Stop, WeightDecay};
 use loopfit_likelihood::Likelihood;
@@ -87,8 +87,10 @@ impl<'a> Group<'a> {
     /// Bytes that fits of a plan take on the device.
     pub(crate) fn bytes(specs: &[&FitSpec], plan: &Plan) -> usize {
         let mut bytes = sample_bytes(specs) + specs.len() * plan.bytes(specs[0]);
-        bytes += piece::<Fit>(specs.len()) + 3 * piece::<f32>(plan.shape.padded() + plan.shape.packed);
-        bytes += piece::<f32>(plan.shape.d * (plan.shape.nodes() + plan.shape.valid_nodes())) + (1 << 12);
+        bytes +=
+            piece::<Fit>(specs.len()) + 3 * piece::<f32>(plan.shape.padded() + plan.shape.packed);
+        bytes += piece::<f32>(plan.shape.d * (plan.shape.nodes() + plan.shape.valid_nodes()))
+            + (1 << 12);
         let mut schedules: Vec<([u64; 6], usize)> = Vec::new();
         for spec in specs {
             for (i, stage) in spec.stages.iter().enumerate() {
@@ -97,7 +99,11 @@ impl<'a> Group<'a> {
         }
         schedules.sort_unstable();
         schedules.dedup();
-        bytes + schedules.iter().map(|(_, updates)| piece::<f32>(3 * updates)).sum::<usize>()
+        bytes
+            + schedules
+                .iter()
+                .map(|(_, updates)| piece::<f32>(3 * updates))
+                .sum::<usize>()
     }
 
     /// Puts fits on the device.
@@ -114,8 +120,16 @@ impl<'a> Group<'a> {
         for (place, value) in fixed.iter().enumerate() {
             padded[shape.padded_place(place)] = *value;
         }
-        let place: Vec<i32> = places.iter().map(|p| shape.padded_place(*p) as i32).collect();
-        let outgoing: Vec<i32> = plan.packed.outgoing().iter().map(|o| i32::from(*o)).collect();
+        let place: Vec<i32> = places
+            .iter()
+            .map(|p| shape.padded_place(*p) as i32)
+            .collect();
+        let outgoing: Vec<i32> = plan
+            .packed
+            .outgoing()
+            .iter()
+            .map(|o| i32::from(*o))
+            .collect();
         let nodes = |energy: loopfit_likelihood::Energy| -> Vec<f32> {
             energy.node_points().iter().map(|v| *v as f32).collect()
         };
@@ -146,7 +160,10 @@ impl<'a> Group<'a> {
         let mut samples = HashMap::new();
         let mut fits = Vec::with_capacity(specs.len());
         // One vector after the other, so that one copy brings all of them.
-        let starts: Vec<f32> = specs.iter().flat_map(|spec| plan.packed.start(spec)).collect();
+        let starts: Vec<f32> = specs
+            .iter()
+            .flat_map(|spec| plan.packed.start(spec))
+            .collect();
         let coefficients = [
             arena.put(&starts)?,
             arena.room::<f32>(starts.len()),
@@ -224,12 +241,16 @@ impl<'a> Group<'a> {
         }
     }
 
-    fn stage(&mut self, number: usize, schedules: &mut HashMap<[u64; 6], Address>) -> Result<(), Fault> {
+    fn stage(
+        &mut self,
+        number: usize,
+        schedules: &mut HashMap<[u64; 6], Address>,
+    ) -> Result<(), Fault> {
         let stage = &self.specs[0].stages[number];
         let (updates, every) = (stage.updates, stage.validate_every);
         let batch = stage.batch.min(self.specs[0].train.n());
-        let way = self.plan.way(&stage.optimiser);
-        self.device.prepare(way.variant)?;
+        let variant = self.plan.variant(&stage.optimiser);
+        self.device.prepare(variant)?;
         for i in 0..self.specs.len() {
             self.settings(i, number, schedules)?;
         }
@@ -239,7 +260,11 @@ impl<'a> Group<'a> {
         self.launch.strips = strips as i32;
         let all = strips + self.launch.node_strips as usize;
         self.launch.at_once = self.plan.packed.strips_at_once(all) as i32;
-        let most = self.specs.iter().map(|s| self.plan.most_updates(s.train.n(), batch)).min();
+        let most = self
+            .specs
+            .iter()
+            .map(|s| self.plan.most_updates(s.train.n(), batch))
+            .min();
         let most = most.unwrap_or(1);
         let mut done = 0;
         while done < updates {
@@ -248,7 +273,7 @@ impl<'a> Group<'a> {
             self.launch.updates = now as i32;
             self.permute(batch)?;
             self.launch.stage_start = i32::from(done == 0);
-            self.update(way)?;
+            self.update(variant)?;
             done += now;
             let stopped = self.control.is_stopped();
             self.launch.stage_start = 0;
@@ -269,7 +294,12 @@ impl<'a> Group<'a> {
     }
 
     /// A fit's settings for a stage.
-    fn settings(&mut self, i: usize, number: usize, schedules: &mut HashMap<[u64; 6], Address>) -> Result<(), Fault> {
+    fn settings(
+        &mut self,
+        i: usize,
+        number: usize,
+        schedules: &mut HashMap<[u64; 6], Address>,
+    ) -> Result<(), Fault> {
         let (spec, fit) = (self.specs[i], &mut self.fits[i]);
         let stage = &spec.stages[number];
         let n = spec.train.n();
@@ -301,7 +331,8 @@ impl<'a> Group<'a> {
                 fit.rates = match known {
                     Some(at) => at,
                     None => {
-                        let rates: Vec<f64> = (0..stage.updates).map(|s| stage.rate_at(s)).collect();
+                        let rates: Vec<f64> =
+                            (0..stage.updates).map(|s| stage.rate_at(s)).collect();
                         self.arena.put(&rates)?
                     }
                 };
@@ -322,11 +353,18 @@ impl<'a> Group<'a> {
             (update + updates - 1) / in_epoch - update / in_epoch + 1
         });
         let epochs = epochs.max().unwrap_or(1);
-        let n = self.specs.iter().map(|spec| spec.train.n()).max().unwrap_or(1);
+        let n = self
+            .specs
+            .iter()
+            .map(|spec| spec.train.n())
+            .max()
+            .unwrap_or(1);
         // Sixteen bits an entry, and more than one block on a processor.
         let room = self.device.shared_limit() / 2;
         let threads = [PERMUTE_THREADS, PERMUTE_THREADS / 2];
-        let fits = threads.into_iter().find(|t| n <= 1 << 16 && 2 * n * t <= room);
+        let fits = threads
+            .into_iter()
+            .find(|t| n <= 1 << 16 && 2 * n * t <= room);
         let (kernel, threads, shared) = match fits {
             Some(threads) => ("permute_shared", threads, 2 * n * threads),
             None => ("permute_global", PERMUTE_THREADS, 0),
@@ -339,25 +377,34 @@ impl<'a> Group<'a> {
             threads,
             shared,
         };
-        self.device.launch(self.arena.queue(), self.plan.common, grid, &self.launch)
+        self.device
+            .launch(self.arena.queue(), self.plan.common, grid, &self.launch)
     }
 
     /// The updates of a launch.
-    fn update(&mut self, way: crate::plan::Way) -> Result<(), Fault> {
-        use crate::device::Part;
+    fn update(&mut self, variant: Variant) -> Result<(), Fault> {
         let shape = &self.plan.shape;
-        let (kernel, blocks, words) = match way.variant.part {
+        let (kernel, blocks, words) = match variant.part {
             Part::Fused => ("fused", self.specs.len().div_ceil(2), shape.fused_words()),
-            Part::Scoring => ("scoring", self.specs.len(), shape.shared_words(way.shared_states)),
-            _ => ("adam", self.specs.len(), shape.shared_words(way.shared_states)),
+            Part::Scoring => (
+                "scoring",
+                self.specs.len(),
+                shape.shared_words(variant.shared_states) + shape.scoring_words(),
+            ),
+            _ => (
+                "adam",
+                self.specs.len(),
+                shape.shared_words(variant.shared_states),
+            ),
         };
         let grid = Grid {
             kernel,
             blocks,
-            threads: way.variant.threads,
+            threads: variant.threads,
             shared: 4 * words,
         };
-        self.device.launch(self.arena.queue(), way.variant, grid, &self.launch)
+        self.device
+            .launch(self.arena.queue(), variant, grid, &self.launch)
     }
 
     /// Validates all fits after `now` more updates.
@@ -368,7 +415,8 @@ impl<'a> Group<'a> {
             threads: VALIDATE_THREADS,
             shared: 4 * self.plan.shape.padded(),
         };
-        self.device.launch(self.arena.queue(), self.plan.common, grid, &self.launch)?;
+        self.device
+            .launch(self.arena.queue(), self.plan.common, grid, &self.launch)?;
         self.write_down(now, true)
     }
 
@@ -417,11 +465,16 @@ fn place_fit(
             }
             _ => Vec::new(),
         };
-        let at = [arena.put(samples.x())?, arena.put(samples.y())?, arena.put(&logs)?];
+        let at = [
+            arena.put(samples.x())?,
+            arena.put(samples.y())?,
+            arena.put(&logs)?,
+        ];
         known.insert(Arc::as_ptr(samples), at);
         Ok(at)
     };
-    let ([x, y, _], [valid_x, valid_y, valid_constant]) = (place(&spec.train)?, place(&spec.valid)?);
+    let ([x, y, _], [valid_x, valid_y, valid_constant]) =
+        (place(&spec.train)?, place(&spec.valid)?);
     let p = plan.shape.packed;
     let mut fit = Fit {
         x,
@@ -448,14 +501,17 @@ fn place_fit(
         fit.factor = arena.room::<f64>(plan.factor_len());
         fit.inverse = arena.room::<f64>(p);
         fit.momentum = arena.room::<f64>(p);
-        fit.direction = arena.room::<f64>(p);
         fit.rows = arena.room::<f32>(plan.rows_len());
     }
     match spec.likelihood {
         Likelihood::Gaussian(gaussian) => {
             let sigma = gaussian.sigma();
             let precision = 1.0 / (sigma * sigma);
-            fit.nll = [0.5 * precision, libm::log(sigma), 0.5 * libm::log(std::f64::consts::TAU)];
+            fit.nll = [
+                0.5 * precision,
+                libm::log(sigma),
+                0.5 * libm::log(std::f64::consts::TAU),
+            ];
             fit.likelihood = precision as f32;
             fit.fisher = precision;
         }
@@ -471,9 +527,4 @@ fn place_fit(
         Likelihood::Poisson(_) | Likelihood::Bernoulli(_) | Likelihood::Multiclass(_) => {}
     }
     Ok(fit)
-}
-
-/// The plan of fits that share a key.
-pub(crate) fn plan(specs: &[&FitSpec], kernels: Kernels, device: &dyn Device) -> Plan {
-    Plan::new(specs[0], specs.len(), kernels, device)
 }

@@ -41,7 +41,6 @@ pub(crate) struct Fit {
     pub(crate) factor: Address,
     pub(crate) inverse: Address,
     pub(crate) momentum: Address,
-    pub(crate) direction: Address,
     pub(crate) rows: Address,
     pub(crate) batches: u64,
     pub(crate) signs: u64,
@@ -136,7 +135,7 @@ mod tests {
 
     #[test]
     fn structures_have_no_padding() {
-        assert_eq!(size_of::<Fit>(), 23 * 8 + 14 * 8 + 12 * 4);
+        assert_eq!(size_of::<Fit>(), 22 * 8 + 14 * 8 + 12 * 4);
         assert_eq!(size_of::<Launch>(), 6 * 8 + 21 * 4 + 4);
     }
 }

@@ -43,11 +43,14 @@ impl Key {
         }
         let small = |n: usize| i32::try_from(n).is_ok_and(|n| n < 1 << 30);
         let stages = &spec.stages;
-        if !small(spec.train.n()) || !small(spec.valid.n()) || stages.iter().any(|s| !small(s.updates)) {
+        if !small(spec.train.n())
+            || !small(spec.valid.n())
+            || stages.iter().any(|s| !small(s.updates))
+        {
             return None;
         }
         let shape = Shape::of(spec);
-        if 4 * shape.shared_words(false) > device.shared_limit() {
+        if 4 * (shape.shared_words(false) + shape.scoring_words()) > device.shared_limit() {
             return None;
         }
         Some(Self {
@@ -61,7 +64,12 @@ impl Key {
                 .iter()
                 .map(|stage| {
                     let scoring = matches!(stage.optimiser, Optimiser::Scoring(_));
-                    (stage.batch.min(spec.train.n()), stage.updates, stage.validate_every, scoring)
+                    (
+                        stage.batch.min(spec.train.n()),
+                        stage.updates,
+                        stage.validate_every,
+                        scoring,
+                    )
                 })
                 .collect(),
         })
@@ -118,7 +126,12 @@ impl Shape {
                 _ => None,
             },
             packed: network.count(),
-            batch: spec.stages.iter().map(|s| s.batch.min(n)).max().unwrap_or(1),
+            batch: spec
+                .stages
+                .iter()
+                .map(|s| s.batch.min(n))
+                .max()
+                .unwrap_or(1),
         }
     }
 
@@ -183,10 +196,11 @@ impl Shape {
         self.strips() + self.nodes().div_ceil(LANES)
     }
 
-    /// Floats of states, their gradients, outputs and theirs.
+    /// Floats of states, their gradients, outputs, theirs, and inputs.
     pub(crate) fn scratch(&self) -> usize {
         let strips = self.all_strips();
-        2 * LANES * strips * ((self.iterations + 1) * self.q + self.outputs)
+        let twice = 2 * ((self.iterations + 1) * self.q + self.outputs);
+        LANES * strips * (twice + self.d)
     }
 
     /// Words of shared memory of a block a fit, with or without the states.
@@ -194,28 +208,26 @@ impl Shape {
         2 * self.padded() + 4 + if with_states { self.scratch() } else { 0 }
     }
 
-    /// Words of shared memory of the fused kernel, for two fits.
-    pub(crate) fn fused_words(&self) -> usize {
-        2 * (2 * self.padded() + self.all_strips() * self.q * LANES)
+    /// Words that scoring needs beside them: those of its structure `Shared`, and a direction.
+    pub(crate) fn scoring_words(&self) -> usize {
+        276 + 2 * self.packed
     }
 
-    fn variant(&self, part: Part, threads: usize, units: usize) -> Variant {
+    /// Words of shared memory of the fused kernel, for two fits.
+    pub(crate) fn fused_words(&self) -> usize {
+        2 * (2 * self.padded() + self.all_strips() * (self.q + 2 * self.outputs) * LANES)
+    }
+
+    fn variant(&self, part: Part, threads: usize, units: usize, shared_states: bool) -> Variant {
         Variant {
             part,
             q: self.q,
             activation: self.activation,
             threads,
             units,
+            shared_states,
         }
     }
-}
-
-/// How the updates of a stage run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Way {
-    pub(crate) variant: Variant,
-    /// Whether states lie in shared memory.
-    pub(crate) shared_states: bool,
 }
 
 /// Who asks for a certain way, in tests and benchmarks.
@@ -230,30 +242,44 @@ pub enum Kernels {
     HalfWarp,
 }
 
+/// How many fits run beside one another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside {
+    /// In the same group.
+    pub(crate) alike: usize,
+    /// On the device.
+    pub(crate) all: usize,
+}
+
 /// What runs the stages of a group.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) shape: Shape,
     pub(crate) packed: Packed,
     pub(crate) common: Variant,
-    adam: Way,
-    scoring: Way,
+    adam: Variant,
+    scoring: Variant,
 }
 
 impl Plan {
-    pub(crate) fn new(spec: &FitSpec, fits: usize, kernels: Kernels, device: &dyn Device) -> Self {
+    pub(crate) fn new(spec: &FitSpec, fits: Beside, kernels: Kernels, device: &dyn Device) -> Self {
         let (shape, packed) = (Shape::of(spec), Packed::new(spec));
         let strips = shape.all_strips();
-        // A strip a group of lanes, as far as threads go.
-        let most = if shape.q > 8 { 32 } else { 16 };
-        let groups = strips.next_multiple_of(2).clamp(8, most);
-        let units = units_at_once(&shape, groups);
         let room = device.shared_limit() / 4;
-        let per_processor = fits.div_ceil(device.processors().max(1));
-        let shared_states = shape.shared_words(true) * per_processor <= room;
-        let block = |part| Way {
-            variant: shape.variant(part, groups * LANES, units),
-            shared_states,
+        let of_processor = |fits: usize| fits.div_ceil(device.processors().max(1));
+        let per_processor = of_processor(fits.all);
+        // A few fits have threads enough for strips and units at once; many share the processors.
+        let groups = match per_processor <= 2 {
+            true => strips.next_multiple_of(2).clamp(16, 32),
+            false => strips
+                .next_multiple_of(2)
+                .clamp(8, if shape.q > 8 { 32 } else { 8 }),
+        };
+        let units = units_at_once(&shape, groups);
+        let block = |part, extra: usize| {
+            let words = shape.shared_words(true) + extra;
+            let shared_states = words * per_processor <= room;
+            shape.variant(part, groups * LANES, units, shared_states)
         };
         let sums = shape.r * (2 * shape.q + 1) + shape.q;
         let one_group = packed.strips_at_once(strips) >= strips;
@@ -262,28 +288,25 @@ impl Plan {
             && shape.fused_words() * 4 * 2 <= device.shared_limit();
         let fuse = can_fuse
             && match kernels {
-                Kernels::Fastest => per_processor >= FUSED_FITS,
+                Kernels::Fastest => of_processor(fits.alike) >= FUSED_FITS,
                 Kernels::Block => false,
                 Kernels::HalfWarp => true,
             };
         let adam = match fuse {
-            true => Way {
-                variant: shape.variant(Part::Fused, 2 * LANES, shape.r),
-                shared_states: false,
-            },
-            false => block(Part::Adam),
+            true => shape.variant(Part::Fused, 2 * LANES, shape.r, false),
+            false => block(Part::Adam, 0),
         };
         Self {
-            common: shape.variant(Part::Common, VALIDATE_THREADS, 1),
+            common: shape.variant(Part::Common, VALIDATE_THREADS, 1, false),
             adam,
-            scoring: block(Part::Scoring),
+            scoring: block(Part::Scoring, shape.scoring_words()),
             shape,
             packed,
         }
     }
 
     /// How the updates of an optimiser run.
-    pub(crate) fn way(&self, optimiser: &Optimiser) -> Way {
+    pub(crate) fn variant(&self, optimiser: &Optimiser) -> Variant {
         match optimiser {
             Optimiser::Adam(_) => self.adam,
             Optimiser::Scoring(_) => self.scoring,
@@ -292,13 +315,13 @@ impl Plan {
 
     /// All kernels that it names.
     pub(crate) fn variants(&self) -> [Variant; 3] {
-        [self.common, self.adam.variant, self.scoring.variant]
+        [self.common, self.adam, self.scoring]
     }
 
     /// Whether states and their gradients need memory outside of the processors.
     pub(crate) fn needs_scratch(&self, spec: &FitSpec) -> bool {
-        let mut ways = spec.stages.iter().map(|stage| self.way(&stage.optimiser));
-        ways.any(|way| !way.shared_states)
+        let mut stages = spec.stages.iter();
+        stages.any(|stage| !self.variant(&stage.optimiser).shared_states)
     }
 
     /// Most updates of a launch, so that the batch order has room.
@@ -323,7 +346,8 @@ impl Plan {
     /// Numbers of the terms of a validation loss, their sums and the outputs that they need.
     pub(crate) fn terms_len(&self, spec: &FitSpec) -> usize {
         let (n, nodes) = (spec.valid.n(), self.shape.valid_nodes());
-        let validation = n + 2 * nodes + (n + nodes) / 8 + 64 + VALIDATE_THREADS * self.shape.outputs;
+        let validation =
+            n + 2 * nodes + (n + nodes) / 8 + 64 + VALIDATE_THREADS * self.shape.outputs;
         let masses = 2 * self.shape.nodes() + self.shape.nodes() / 8 + 64;
         validation.max(masses)
     }
@@ -331,7 +355,11 @@ impl Plan {
     /// Floats of the lines of an information matrix.
     pub(crate) fn rows_len(&self) -> usize {
         let shape = &self.shape;
-        let strips = if shape.nodes() > 0 { shape.nodes().div_ceil(LANES) } else { shape.strips() };
+        let strips = if shape.nodes() > 0 {
+            shape.nodes().div_ceil(LANES)
+        } else {
+            shape.strips()
+        };
         strips * (shape.padded() + 1) * LANES + shape.packed
     }
 
@@ -351,7 +379,7 @@ impl Plan {
         }
         if scores(spec) {
             bytes += 2 * piece::<f64>(p * p) + piece::<f64>(self.factor_len());
-            bytes += 3 * piece::<f64>(p) + piece::<f32>(self.rows_len());
+            bytes += 2 * piece::<f64>(p) + piece::<f32>(self.rows_len());
         }
         bytes
     }

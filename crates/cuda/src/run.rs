@@ -2,8 +2,8 @@
 
 use crate::device::{Device, Fault};
 use crate::driver::{Gpu, kernels_of};
-use crate::group::{Group, plan};
-use crate::plan::{Kernels, Key, Plan};
+use crate::group::Group;
+use crate::plan::{Beside, Kernels, Key, Plan};
 use loopfit_engine::{Backend, Control, Engine, FitOutcome, FitSpec, SpecError, Threads};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,6 +11,9 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Groups on the device at the same time.
 const GROUPS_AT_ONCE: usize = 32;
+/// Parts of a large group, and fits of the smallest.
+const PARTS: usize = 16;
+const SMALL_PART: usize = 128;
 /// Part of the free memory that groups take.
 const MEMORY_SHARE: f64 = 0.8;
 
@@ -32,6 +35,8 @@ pub struct Settings {
     pub threads: usize,
     /// The folder that compiled kernels are kept in; none keeps none.
     pub cache: Option<PathBuf>,
+    /// Whether fits that the GPU fails at run on the processor instead.
+    pub fall_back: bool,
     /// Which kernels run Adam.
     pub kernels: Kernels,
 }
@@ -42,19 +47,23 @@ pub struct Cuda {
     model: String,
     processor: Engine,
     kernels: Kernels,
+    fall_back: bool,
     resources: Box<dyn Fn(&Plan) -> Vec<String> + Send + Sync>,
 }
 
 impl std::fmt::Debug for Cuda {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cuda").field("model", &self.model).finish_non_exhaustive()
+        f.debug_struct("Cuda")
+            .field("model", &self.model)
+            .finish_non_exhaustive()
     }
 }
 
 impl Cuda {
     /// The first GPU of this machine.
     pub fn new(settings: Settings) -> Result<Self, CudaError> {
-        let gpu = Gpu::new(settings.cache).map_err(|fault| CudaError::Missing(fault.to_string()))?;
+        let gpu =
+            Gpu::new(settings.cache).map_err(|fault| CudaError::Missing(fault.to_string()))?;
         let gpu = std::sync::Arc::new(gpu);
         let asked = gpu.clone();
         let resources = move |plan: &Plan| {
@@ -76,6 +85,7 @@ impl Cuda {
             device: Box::new(gpu),
             processor: Engine::new(settings.threads)?,
             kernels: settings.kernels,
+            fall_back: settings.fall_back,
             resources: Box::new(resources),
         })
     }
@@ -88,6 +98,7 @@ impl Cuda {
             model: "emulated".to_string(),
             processor: Engine::new(2).expect("threads"),
             kernels,
+            fall_back: false,
             resources: Box::new(|_| Vec::new()),
         }
     }
@@ -99,7 +110,11 @@ impl Cuda {
 
     /// Registers and local memory of the kernels that would run so many fits of a specification, for reports.
     pub fn resources(&self, spec: &FitSpec, fits: usize) -> Vec<String> {
-        (self.resources)(&Plan::new(spec, fits, self.kernels, &*self.device))
+        let beside = Beside {
+            alike: fits,
+            all: fits,
+        };
+        (self.resources)(&Plan::new(spec, beside, self.kernels, &*self.device))
     }
 
     /// Whether the kernels run such a fit; others run on the processor.
@@ -114,7 +129,7 @@ impl Cuda {
         }
     }
 
-    /// Fits by what they have in common, those with the most work first.
+    /// Fits by what they have in common, those with the most work last.
     fn batches<'a>(&self, specs: &'a [FitSpec], device: &[usize], budget: usize) -> Vec<Batch<'a>> {
         let mut numbers: HashMap<Key, usize> = HashMap::new();
         let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -129,9 +144,15 @@ impl Cuda {
         }
         let mut batches = Vec::new();
         for fits in groups {
-            let mut open = vec![fits];
+            // Parts that take turns keep all processors busy while one of them ends its updates or is validated.
+            let beside = Beside {
+                alike: fits.len(),
+                all: device.len(),
+            };
+            let part = fits.len().div_ceil(PARTS).max(SMALL_PART);
+            let mut open: Vec<Vec<usize>> = fits.chunks(part).map(<[usize]>::to_vec).collect();
             while let Some(fits) = open.pop() {
-                let batch = Batch::new(specs, fits, self.kernels, &*self.device);
+                let batch = Batch::new(specs, fits, beside, self.kernels, &*self.device);
                 if batch.bytes > budget && batch.fits.len() > 1 {
                     let (left, right) = batch.fits.split_at(batch.fits.len() / 2);
                     open.extend([left.to_vec(), right.to_vec()]);
@@ -140,13 +161,14 @@ impl Cuda {
                 }
             }
         }
-        batches.sort_by_key(|batch| std::cmp::Reverse(batch.work));
+        batches.sort_by_key(|batch| batch.work);
         batches
     }
 }
 
 /// Fits that run in step.
 struct Batch<'a> {
+    beside: Beside,
     fits: Vec<usize>,
     specs: Vec<&'a FitSpec>,
     plan: Plan,
@@ -155,18 +177,30 @@ struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    fn new(specs: &'a [FitSpec], fits: Vec<usize>, kernels: Kernels, device: &dyn Device) -> Self {
+    fn new(
+        specs: &'a [FitSpec],
+        fits: Vec<usize>,
+        beside: Beside,
+        kernels: Kernels,
+        device: &dyn Device,
+    ) -> Self {
         let specs: Vec<&FitSpec> = fits.iter().map(|i| &specs[*i]).collect();
-        let plan = plan(&specs, kernels, device);
+        let plan = Plan::new(specs[0], beside, kernels, device);
         let updates: usize = specs[0].stages.iter().map(|stage| stage.updates).sum();
         Self {
             bytes: Group::bytes(&specs, &plan),
             work: updates * plan.shape.scratch() * plan.shape.r,
+            beside,
             fits,
             specs,
             plan,
         }
     }
+}
+
+/// What a mutex holds.
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Who uses how much of the device's memory.
@@ -181,7 +215,10 @@ impl Memory {
     fn take(&self, bytes: usize) {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         while *used > 0 && *used + bytes > self.budget {
-            used = self.freed.wait(used).unwrap_or_else(PoisonError::into_inner);
+            used = self
+                .freed
+                .wait(used)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         *used += bytes;
     }
@@ -212,57 +249,87 @@ impl Backend for Cuda {
         finished: &(dyn Fn(usize, &FitOutcome) + Sync),
     ) -> Result<Vec<FitOutcome>, SpecError> {
         specs.iter().try_for_each(FitSpec::check)?;
-        let (device, rest): (Vec<usize>, Vec<usize>) = (0..specs.len()).partition(|i| self.can_run(&specs[*i]));
-        let free = self.device.free_memory().map_err(|fault| self.failed(&fault))?;
+        let (device, rest): (Vec<usize>, Vec<usize>) =
+            (0..specs.len()).partition(|i| self.can_run(&specs[*i]));
+        let free = self
+            .device
+            .free_memory()
+            .map_err(|fault| self.failed(&fault))?;
         let budget = (free as f64 * MEMORY_SHARE) as usize;
         let batches = self.batches(specs, &device, budget);
         let workers = batches.len().min(GROUPS_AT_ONCE);
-        let queue = Mutex::new(batches.into_iter());
+        let queue = Mutex::new(batches);
         let memory = Memory {
             used: Mutex::new(0),
             freed: Condvar::new(),
             budget,
         };
         let outcomes: Mutex<Vec<Option<FitOutcome>>> = Mutex::new(vec![None; specs.len()]);
-        let fault: Mutex<Option<Fault>> = Mutex::new(None);
-        let keep = |i: usize, outcome: FitOutcome| {
-            finished(i, &outcome);
-            outcomes.lock().unwrap_or_else(PoisonError::into_inner)[i] = Some(outcome);
-        };
+        let faults: Mutex<Vec<(Fault, Vec<usize>)>> = Mutex::default();
         let work = || {
             loop {
-                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let next = locked(&queue).pop();
                 let Some(batch) = next else { break };
-                if fault.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+                if !self.fall_back && !locked(&faults).is_empty() {
                     break;
                 }
-                let (bytes, fits) = (batch.bytes, batch.fits);
-                memory.take(bytes);
-                let run = Group::new(&*self.device, batch.specs, batch.plan, control).and_then(Group::run);
-                memory.give(bytes);
+                memory.take(batch.bytes);
+                let run = Group::new(&*self.device, batch.specs, batch.plan, control)
+                    .and_then(Group::run);
+                memory.give(batch.bytes);
                 match run {
-                    Ok(found) => fits.into_iter().zip(found).for_each(|(i, outcome)| keep(i, outcome)),
-                    Err(found) => {
-                        fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(found);
+                    Ok(found) => {
+                        for (i, outcome) in batch.fits.into_iter().zip(found) {
+                            finished(i, &outcome);
+                            locked(&outcomes)[i] = Some(outcome);
+                        }
                     }
+                    // Others use the GPU as well: half as many fits may have room.
+                    Err(Fault::Memory(_)) if batch.fits.len() > 1 => {
+                        let (left, right) = batch.fits.split_at(batch.fits.len() / 2);
+                        for half in [left, right] {
+                            let half = Batch::new(
+                                specs,
+                                half.to_vec(),
+                                batch.beside,
+                                self.kernels,
+                                &*self.device,
+                            );
+                            locked(&queue).push(half);
+                        }
+                    }
+                    Err(fault) => locked(&faults).push((fault, batch.fits)),
                 }
             }
         };
-        let on_processor: Vec<FitSpec> = rest.iter().map(|i| specs[*i].clone()).collect();
-        let ran = std::thread::scope(|scope| {
+        let on_processor = |fits: &[usize]| -> Result<(), SpecError> {
+            let own: Vec<FitSpec> = fits.iter().map(|i| specs[*i].clone()).collect();
+            let ran = self
+                .processor
+                .run(&own, control, &|i, outcome| finished(fits[i], outcome))?;
+            for (i, outcome) in fits.iter().zip(ran) {
+                locked(&outcomes)[*i] = Some(outcome);
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
             for _ in 0..workers {
                 scope.spawn(work);
             }
-            self.processor.run(&on_processor, control, &|i, outcome| finished(rest[i], outcome))
+            on_processor(&rest)
         })?;
-        if let Some(fault) = fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(self.failed(&fault));
+        for (fault, fits) in faults.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            match self.fall_back {
+                true => on_processor(&fits)?,
+                false => return Err(self.failed(&fault)),
+            }
         }
-        let mut outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for (i, outcome) in rest.into_iter().zip(ran) {
-            outcomes[i] = Some(outcome);
-        }
-        let all = outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| unreachable!("every fit ran")));
+        let outcomes = outcomes
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let all = outcomes
+            .into_iter()
+            .map(|outcome| outcome.unwrap_or_else(|| unreachable!("every fit ran")));
         Ok(all.collect())
     }
 }

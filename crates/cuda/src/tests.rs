@@ -3,3 +3,5 @@
 
 mod emulated;
 mod outcomes;
+#[path = "../tests/specs/mod.rs"]
+mod specs;

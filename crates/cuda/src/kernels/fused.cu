@@ -3,6 +3,9 @@
 // last sum over lanes. For many fits at once of networks whose hidden units fit the registers.
 #if PART_FUSED
 
+// Numbers of one block's gradient.
+#define NUMBERS (UNITS * (2 * Q + 1) + Q)
+
 // Gradients of one block's coefficients, lane by lane.
 struct Sums {
     float w1[UNITS][Q], b1[UNITS], w2[UNITS][Q], b2[Q];
@@ -19,19 +22,25 @@ __device__ __forceinline__ void clear(Sums &sums) {
     for (int k = 0; k < Q; k++) sums.b2[k] = 0.0f;
 }
 
+// Number i of a block's gradient.
+__device__ __forceinline__ float number_of(const Sums &sums, int i) {
+    if (i >= NUMBERS) return 0.0f;
+    if (i >= UNITS * (2 * Q + 1)) return sums.b2[i - UNITS * (2 * Q + 1)];
+    int j = i / (2 * Q + 1), k = i % (2 * Q + 1);
+    return k < Q ? sums.w1[j][k < Q ? k : 0] : k == Q ? sums.b1[j] : sums.w2[j][k > Q ? k - Q - 1 : 0];
+}
+
 // Sums over lanes to the gradient of a block.
-__device__ __forceinline__ void finish(const Launch &L, const Sums &sums, float *grad, int lane) {
+__device__ __forceinline__ void finish(const Sums &sums, float *grad, int lane) {
 #pragma unroll
-    for (int j = 0; j < UNITS; j++)
+    for (int first = 0; first < NUMBERS; first += 16) {
+        float sixteen[16];
 #pragma unroll
-        for (int i = 0; i < 2 * Q + 1; i++) {
-            float sum = sum_lanes(i < Q ? sums.w1[j][i < Q ? i : 0] : i == Q ? sums.b1[j] : sums.w2[j][i > Q ? i - Q - 1 : 0]);
-            if (lane == 0) grad[j * UNIT + i] = sum;
-        }
-#pragma unroll
-    for (int k = 0; k < Q; k++) {
-        float sum = sum_lanes(sums.b2[k]);
-        if (lane == 0) grad[UNITS * UNIT + k] = sum;
+        for (int i = 0; i < 16; i++) sixteen[i] = number_of(sums, first + i);
+        float sum = sum_sixteen(sixteen);
+        int i = first + lane, unit = i / (2 * Q + 1);
+        int at = unit < UNITS ? unit * UNIT + i % (2 * Q + 1) : UNITS * UNIT + i - UNITS * (2 * Q + 1);
+        if (i < NUMBERS) grad[at] = sum;
     }
 }
 
@@ -77,7 +86,7 @@ __device__ __forceinline__ void back(const float *units, const float *z_at, floa
 }
 
 // Rows of the output function, then those of the input function.
-__device__ __forceinline__ void affine_products(const Launch &L, const Fit &fit, const Work &w, int lane) {
+__device__ __forceinline__ void affine_products(const Launch &L, const Work &w, int lane) {
     for (int c = 0; c < L.outputs; c++) {
         float sums[Q], bias = 0.0f;
 #pragma unroll
@@ -102,8 +111,9 @@ __device__ __forceinline__ void affine_products(const Launch &L, const Fit &fit,
         float sums[Q];
 #pragma unroll
         for (int k = 0; k < Q; k++) sums[k] = 0.0f;
+#pragma unroll 2
         for (int strip = 0; strip < w.strips; strip++) {
-            float right = i < L.d ? inputs_of(L, fit, w, strip, lane)[i] : 1.0f;
+            float right = i < L.d ? w.x[((size_t)strip * L.d + i) * 16 + lane] : 1.0f;
             const float *g = w.g + strip * STATE + lane;
 #pragma unroll
             for (int k = 0; k < Q; k++) sums[k] = i < L.d ? fmaf(g[k * 16], right, sums[k]) : sums[k] + g[k * 16];
@@ -123,11 +133,13 @@ KERNEL_AT(fused, 32, FUSED_BLOCKS) {
     if (fit.status != RUNNING) return;
     Work w;
     lay_out(L, fit.scratch, w);
-    size_t words = 2 * (size_t)L.padded + (size_t)w.strips * STATE;
+    size_t words = 2 * (size_t)L.padded + (size_t)w.strips * (STATE + 32 * L.outputs);
     float *params = reinterpret_cast<float *>(shared_memory) + half * words;
     w.params = params;
     w.grad = params + L.padded;
     w.g = w.grad + L.padded;
+    w.out = w.g + w.strips * STATE;
+    w.g_out = w.out + w.strips * L.outputs * 16;
     for (int i = lane; i < L.padded; i += 16) params[i] = L.fixed[i];
     sync_lanes();
     for (int i = lane; i < L.packed; i += 16) {
@@ -170,13 +182,13 @@ KERNEL_AT(fused, 32, FUSED_BLOCKS) {
                 for (; strip + 2 <= end; strip += 2) back<2>(units, z + strip * STATE, g + strip * STATE, sums);
                 for (; strip < end; strip++) back<1>(units, z + strip * STATE, g + strip * STATE, sums);
                 if (L.blocks > 1) {
-                    finish(L, sums, w.grad + L.input_len + block * L.block_len, lane);
+                    finish(sums, w.grad + L.input_len + block * L.block_len, lane);
                     clear(sums);
                 }
             }
         }
-        if (L.blocks == 1) finish(L, sums, w.grad + L.input_len, lane);
-        affine_products(L, fit, w, lane);
+        if (L.blocks == 1) finish(sums, w.grad + L.input_len, lane);
+        affine_products(L, w, lane);
         sync_lanes();
         float scale = gradient_scale(L, fit, w.grad, lane);
         if (scale == INFINITY) {
@@ -184,6 +196,7 @@ KERNEL_AT(fused, 32, FUSED_BLOCKS) {
             break;
         }
         const float *schedule = fit.schedule + 3 * (size_t)update;
+#pragma unroll 2
         for (int i = lane; i < L.packed; i += 16) {
             int at = L.place[i];
             float rate = L.outgoing[i] ? fit.outgoing_rate : 1.0f;

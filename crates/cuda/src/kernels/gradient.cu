@@ -8,6 +8,7 @@ struct Work {
     float *grad;          // their gradient
     float *z, *g;         // states z_t and gradients g_t: [t][strip][k][lane]
     float *out, *g_out;   // [strip][c][lane]
+    float *x;             // inputs: [strip][i][lane]
     const uint32_t *rows; // sample numbers of the batch
     int strips;           // with those of an energy model's nodes
 };
@@ -24,6 +25,7 @@ __device__ __forceinline__ void lay_out(const Launch &L, float *scratch, Work &w
     w.g = w.z + states;
     w.out = w.g + states;
     w.g_out = w.out + (size_t)w.strips * L.outputs * 16;
+    w.x = w.g_out + (size_t)w.strips * L.outputs * 16;
 }
 
 // The inputs of a lane's sample in a strip. Lanes beyond the last sample repeat the strip's first.
@@ -41,10 +43,13 @@ __device__ __forceinline__ const float *inputs_of(const Launch &L, const Fit &fi
 template <int M>
 __device__ __forceinline__ void forward_strips(const Launch &L, const Fit &fit, const Work &w, int strip, int step, int lane) {
     const float *x[M];
-    float z[M][Q];
+    float *keep[M], z[M][Q];
 #pragma unroll
-    for (int m = 0; m < M; m++) x[m] = inputs_of(L, fit, w, strip + m * step, lane);
-    input_rows<M>(L, w.params, x, z);
+    for (int m = 0; m < M; m++) {
+        x[m] = inputs_of(L, fit, w, strip + m * step, lane);
+        keep[m] = w.x + (size_t)(strip + m * step) * L.d * 16 + lane;
+    }
+    input_rows<M, true>(L, w.params, x, keep, z);
     for (int t = 0; t <= L.iterations; t++) {
 #pragma unroll
         for (int m = 0; m < M; m++)
@@ -86,6 +91,53 @@ __device__ __forceinline__ void backward_strips(const Launch &L, const Work &w, 
     }
 }
 
+// Sums of the gradients of UNITS hidden units, lane by lane.
+struct UnitSums {
+    float w1[UNITS][Q], b1[UNITS], w2[UNITS][Q];
+};
+
+// Number i of a unit's sums.
+__device__ __forceinline__ float unit_sum(const UnitSums &sums, int i) {
+    int j = i / (2 * Q + 1), k = i % (2 * Q + 1);
+    return k < Q ? sums.w1[j][k < Q ? k : 0] : k == Q ? sums.b1[j] : sums.w2[j][k > Q ? k - Q - 1 : 0];
+}
+
+// One iteration of M strips added to the sums of `count` units.
+template <int M>
+__device__ __forceinline__ void add_products(const float *units, int count, const float *z_at, const float *g_at, UnitSums &sums) {
+    float z[M][Q], g[M][Q];
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int k = 0; k < Q; k++) {
+            z[m][k] = z_at[m * STATE + k * 16];
+            g[m][k] = g_at[m * STATE + k * 16];
+        }
+#pragma unroll
+    for (int i = 0; i < UNITS; i++) {
+        if (i >= count) break;
+        float unit[UNIT];
+        read_unit(units + i * UNIT, unit);
+#pragma unroll
+        for (int m = 0; m < M; m++) {
+            float u = unit[Q], slope;
+#pragma unroll
+            for (int k = 0; k < Q; k++) u = fmaf(unit[k], z[m][k], u);
+            float h = activate(u, &slope);
+            float a = unit[Q + 1] * g[m][0];
+#pragma unroll
+            for (int k = 1; k < Q; k++) a = fmaf(unit[Q + 1 + k], g[m][k], a);
+            a = through_activation(a, h, slope);
+            sums.b1[i] = sums.b1[i] + a;
+#pragma unroll
+            for (int k = 0; k < Q; k++) {
+                sums.w1[i][k] = fmaf(a, z[m][k], sums.w1[i][k]);
+                sums.w2[i][k] = fmaf(h, g[m][k], sums.w2[i][k]);
+            }
+        }
+    }
+}
+
 // The gradient's products of up to UNITS hidden units from unit j of a block on, over the strips `from..to` in groups of
 // `at_once`. Sums of lanes: to `grad`; with PER_STRIP, one strip's lines to `rows`.
 template <bool PER_STRIP>
@@ -93,69 +145,46 @@ __device__ __forceinline__ void unit_products(const Launch &L, const Work &w, in
                                               int lane, float *rows) {
     int count = L.r - j < UNITS ? L.r - j : UNITS;
     const float *units = units_of(L, w.params, block) + j * UNIT;
-    float w1[UNITS][Q], b1[UNITS], w2[UNITS][Q];
+    UnitSums sums;
 #pragma unroll
     for (int i = 0; i < UNITS; i++) {
-        b1[i] = 0.0f;
+        sums.b1[i] = 0.0f;
 #pragma unroll
-        for (int k = 0; k < Q; k++) w1[i][k] = w2[i][k] = 0.0f;
+        for (int k = 0; k < Q; k++) sums.w1[i][k] = sums.w2[i][k] = 0.0f;
     }
     int t_first = L.blocks == 1 ? L.iterations - 1 : block, t_last = L.blocks == 1 ? 0 : block;
     for (int start = from; start < to; start += at_once) {
         int end = start + at_once < to ? start + at_once : to;
-        for (int t = t_first; t >= t_last; t--)
-            for (int strip = start; strip < end; strip++) {
-                float z[Q], g[Q];
-                const float *z_at = w.z + state_at(w, t, strip) + lane;
-                const float *g_at = w.g + state_at(w, t + 1, strip) + lane;
-#pragma unroll
-                for (int k = 0; k < Q; k++) {
-                    z[k] = z_at[k * 16];
-                    g[k] = g_at[k * 16];
-                }
-#pragma unroll
-                for (int i = 0; i < UNITS; i++) {
-                    if (i >= count) break;
-                    float unit[UNIT];
-                    read_unit(units + i * UNIT, unit);
-                    float u = unit[Q], slope;
-#pragma unroll
-                    for (int k = 0; k < Q; k++) u = fmaf(unit[k], z[k], u);
-                    float h = activate(u, &slope);
-                    float a = unit[Q + 1] * g[0];
-#pragma unroll
-                    for (int k = 1; k < Q; k++) a = fmaf(unit[Q + 1 + k], g[k], a);
-                    a = through_activation(a, h, slope);
-                    b1[i] = b1[i] + a;
-#pragma unroll
-                    for (int k = 0; k < Q; k++) {
-                        w1[i][k] = fmaf(a, z[k], w1[i][k]);
-                        w2[i][k] = fmaf(h, g[k], w2[i][k]);
-                    }
-                }
-            }
+        for (int t = t_first; t >= t_last; t--) {
+            const float *z = w.z + state_at(w, t, start) + lane, *g = w.g + state_at(w, t + 1, start) + lane;
+            int left = end - start;
+            for (; left >= 2; left -= 2, z += 2 * STATE, g += 2 * STATE) add_products<2>(units, count, z, g, sums);
+            if (left > 0) add_products<1>(units, count, z, g, sums);
+        }
     }
     int at = L.input_len + block * L.block_len + j * UNIT;
+    if (PER_STRIP) {
 #pragma unroll
-    for (int i = 0; i < UNITS; i++) {
-        if (i >= count) break;
-#pragma unroll
-        for (int k = 0; k < 2 * Q + 1; k++) {
-            float sum = k < Q ? w1[i][k < Q ? k : 0] : k == Q ? b1[i] : w2[i][k > Q ? k - Q - 1 : 0];
-            int to_word = at + i * UNIT + k;
-            if (PER_STRIP) {
-                rows[(size_t)to_word * 16 + lane] = sum;
-            } else {
-                sum = sum_lanes(sum);
-                if (lane == 0) w.grad[to_word] = sum;
-            }
+        for (int i = 0; i < UNITS * (2 * Q + 1); i++) {
+            if (i / (2 * Q + 1) >= count) break;
+            rows[(size_t)(at + i / (2 * Q + 1) * UNIT + i % (2 * Q + 1)) * 16 + lane] = unit_sum(sums, i);
         }
+        return;
+    }
+#pragma unroll
+    for (int first = 0; first < UNITS * (2 * Q + 1); first += 16) {
+        float sixteen[16];
+#pragma unroll
+        for (int i = 0; i < 16; i++) sixteen[i] = first + i < UNITS * (2 * Q + 1) ? unit_sum(sums, first + i) : 0.0f;
+        float sum = sum_sixteen(sixteen);
+        int unit = (first + lane) / (2 * Q + 1);
+        if (unit < count) w.grad[at + unit * UNIT + (first + lane) % (2 * Q + 1)] = sum;
     }
 }
 
 // What is not a hidden unit's: b2 of each block, rows of the output function, rows of the input function.
 template <bool PER_STRIP>
-__device__ __forceinline__ void other_products(const Launch &L, const Fit &fit, const Work &w, int task, int from, int to,
+__device__ __forceinline__ void other_products(const Launch &L, const Work &w, int task, int from, int to,
                                                int at_once, int lane, float *rows) {
     if (task < L.blocks) {
         int t_first = L.blocks == 1 ? L.iterations - 1 : task, t_last = L.blocks == 1 ? 0 : task;
@@ -165,6 +194,7 @@ __device__ __forceinline__ void other_products(const Launch &L, const Fit &fit, 
         for (int start = from; start < to; start += at_once) {
             int end = start + at_once < to ? start + at_once : to;
             for (int t = t_first; t >= t_last; t--)
+#pragma unroll 4
                 for (int strip = start; strip < end; strip++)
 #pragma unroll
                     for (int k = 0; k < Q; k++) b2[k] = b2[k] + w.g[state_at(w, t + 1, strip) + k * 16 + lane];
@@ -185,18 +215,15 @@ __device__ __forceinline__ void other_products(const Launch &L, const Fit &fit, 
     bool output = task < L.outputs;
     int row = output ? task : task - L.outputs, width = output ? Q : L.d;
     int at = output ? output_at(L) + row * (Q + 1) : row * (L.d + 1);
+    const float *left = output ? w.g_out + row * 16 + lane : w.g + row * 16 + lane;
+    const float *right = output ? w.z + state_at(w, L.iterations, 0) + lane : w.x + lane;
+    size_t left_step = output ? (size_t)L.outputs * 16 : STATE, right_step = output ? STATE : (size_t)L.d * 16;
     for (int i = 0; i <= width; i++) {
         float sum = 0.0f;
+#pragma unroll 4
         for (int strip = from; strip < to; strip++) {
-            float left = output ? w.g_out[((size_t)strip * L.outputs + row) * 16 + lane]
-                                : w.g[state_at(w, 0, strip) + row * 16 + lane];
-            if (i == width) {
-                sum = sum + left;
-            } else {
-                float right = output ? w.z[state_at(w, L.iterations, strip) + i * 16 + lane]
-                                     : inputs_of(L, fit, w, strip, lane)[i];
-                sum = fmaf(left, right, sum);
-            }
+            float own = left[strip * left_step];
+            sum = i < width ? fmaf(own, right[strip * right_step + i * 16], sum) : sum + own;
         }
         if (PER_STRIP) {
             rows[(size_t)(at + i) * 16 + lane] = sum;
@@ -208,16 +235,15 @@ __device__ __forceinline__ void other_products(const Launch &L, const Fit &fit, 
 }
 
 // All products: hidden units first, then the rest, one task after the other to the groups.
-template <bool PER_STRIP>
-__device__ __forceinline__ void products(const Launch &L, const Fit &fit, const Work &w, int from, int to, int at_once, float *rows) {
+__device__ __forceinline__ void products(const Launch &L, const Work &w) {
     int lane = threadIdx.x & 15, group = threadIdx.x >> 4, groups = blockDim.x >> 4;
     int chunks = (L.r + UNITS - 1) / UNITS, tiles = L.blocks * chunks;
     for (int tile = group; tile < tiles; tile += groups)
-        unit_products<PER_STRIP>(L, w, tile / chunks, tile % chunks * UNITS, from, to, at_once, lane, rows);
+        unit_products<false>(L, w, tile / chunks, tile % chunks * UNITS, 0, w.strips, L.at_once, lane, nullptr);
     // The groups with fewer units begin.
     int others = L.blocks + L.outputs + Q;
     for (int task = (group + groups - tiles % groups) % groups; task < others; task += groups)
-        other_products<PER_STRIP>(L, fit, w, task, from, to, at_once, lane, rows);
+        other_products<false>(L, w, task, 0, w.strips, L.at_once, lane, nullptr);
 }
 #endif
 

@@ -32,7 +32,8 @@ enum { MAX_THREADS = 1024, STACK = 64 * 1024 };
 struct Block {
     Fiber fibers[MAX_THREADS];
     Barrier all, halves[MAX_THREADS / 16];
-    float slots[MAX_THREADS];
+    float slots[MAX_THREADS], sixteens[MAX_THREADS][16];
+    double doubles[MAX_THREADS];
     unsigned threads, current;
     jmp_buf scheduler;
     char *stacks;
@@ -71,6 +72,29 @@ static inline float sum_lanes(float v) {
         for (int i = 0; i < step; i++) sums[i] += sums[i + step];
     wait(block->halves[half], 16);
     return sums[0];
+}
+
+// Of sixteen numbers in each of sixteen lanes, the sum of the number of this lane.
+static inline float sum_sixteen(const float *v) {
+    unsigned half = block->current / 16, first = half * 16, lane = block->current % 16;
+    for (int i = 0; i < 16; i++) block->sixteens[block->current][i] = v[i];
+    wait(block->halves[half], 16);
+    float sums[16];
+    for (int i = 0; i < 16; i++) sums[i] = block->sixteens[first + i][lane];
+    for (int step = 8; step > 0; step /= 2)
+        for (int i = 0; i < step; i++) sums[i] += sums[i + step];
+    wait(block->halves[half], 16);
+    return sums[0];
+}
+
+// A lane's number in all of them.
+static inline double from_lane(double v, int lane) {
+    unsigned half = block->current / 16;
+    block->doubles[block->current] = v;
+    wait(block->halves[half], 16);
+    double found = block->doubles[half * 16 + lane];
+    wait(block->halves[half], 16);
+    return found;
 }
 
 // The largest of sixteen lanes that is a number.

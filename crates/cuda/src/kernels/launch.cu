@@ -14,7 +14,7 @@ struct Fit {
     uint32_t *order;                 // permutations of the epochs of this launch
     float *scratch;                  // states and their gradients; null: in shared memory
     double *terms;                   // of the validation loss
-    double *average, *scaled, *factor, *inverse, *momentum, *direction;  // scoring
+    double *average, *scaled, *factor, *inverse, *momentum;  // scoring
     float *rows;                     // scoring: a line for each coefficient and strip
     uint64_t batches, signs;         // streams
     double nll[3], fisher;           // constants of the likelihood

@@ -1,9 +1,17 @@
 // The residual FFN, one sample a thread (paper Sections 3.2 and F.4.2). Every sum starts at its bias or residual and
 // adds terms in ascending index, as on the processor.
 
-// z_0 of M samples.
-template <int M>
-__device__ __forceinline__ void input_rows(const Launch &L, const float *params, const float *const *x, float (*z)[Q]) {
+// Hidden units that a thread has under way at once: few where many fits hide the waiting.
+#if PART_FUSED || PART_SCORING
+constexpr int UNDER_WAY = 2;
+#else
+constexpr int UNDER_WAY = 4;
+#endif
+
+// z_0 of M samples. Inputs are also left where `keep` says, every sixteenth number this lane's.
+template <int M, bool KEEP>
+__device__ __forceinline__ void input_rows(const Launch &L, const float *params, const float *const *x, float *const *keep,
+                                           float (*z)[Q]) {
     int d = L.d;
 #pragma unroll
     for (int k = 0; k < Q; k++)
@@ -12,7 +20,10 @@ __device__ __forceinline__ void input_rows(const Launch &L, const float *params,
     for (int i = 0; i < d; i++) {
         float x_i[M];
 #pragma unroll
-        for (int m = 0; m < M; m++) x_i[m] = x[m][i];
+        for (int m = 0; m < M; m++) {
+            x_i[m] = x[m][i];
+            if (KEEP) keep[m][i * 16] = x_i[m];
+        }
 #pragma unroll
         for (int k = 0; k < Q; k++) {
             float w = params[k * (d + 1) + i];
@@ -30,7 +41,7 @@ __device__ __forceinline__ void block_forward(const float *units, const float *b
     for (int k = 0; k < Q; k++)
 #pragma unroll
         for (int m = 0; m < M; m++) next[m][k] = z[m][k] + b2[k];
-#pragma unroll 2
+#pragma unroll UNDER_WAY
     for (int j = 0; j < r; j++) {
         float unit[UNIT];
         read_unit(units + j * UNIT, unit);
@@ -58,7 +69,7 @@ __device__ __forceinline__ void block_backward(const float *units, int r, const 
     for (int k = 0; k < Q; k++)
 #pragma unroll
         for (int m = 0; m < M; m++) next[m][k] = g[m][k];
-#pragma unroll 2
+#pragma unroll UNDER_WAY
     for (int j = 0; j < r; j++) {
         float unit[UNIT];
         read_unit(units + j * UNIT, unit);

@@ -162,7 +162,7 @@ __device__ double log_double(double x) {
     int k = 0;
     if (hx < 0x00100000 || (hx >> 31) != 0) {
         if (bits << 1 == 0) return -1.0 / (x * x);
-        if (hx >> 31 != 0) return (x - x) / 0.0;
+        if (hx >> 31 != 0) return NAN;
         k -= 54;
         x *= __longlong_as_double(0x4350000000000000LL);
         bits = (uint64_t)__double_as_longlong(x);
@@ -187,7 +187,7 @@ __device__ double log1p_double(double x) {
     double f = 0.0, c = 0.0;
     int k = 1;
     if (hx < 0x3fda827a || (hx >> 31) > 0) {
-        if (hx >= 0xbff00000) return x == -1.0 ? x / 0.0 : (x - x) / 0.0;
+        if (hx >= 0xbff00000) return x == -1.0 ? -INFINITY : NAN;
         if (hx << 1 < 0x3ca00000u << 1) return x;
         if (hx <= 0xbfd2bec4) {
             k = 0;

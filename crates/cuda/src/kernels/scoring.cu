@@ -68,8 +68,15 @@ __device__ void information_rows(const Launch &L, const Fit &fit, const Work &w,
         backward_strips<1>(L, w, strip, groups, lane);
     }
     __syncthreads();
-    for (int s = 0; s < strips; s++)
-        products<true>(L, fit, w, first + s, first + s + 1, 1, fit.rows + s * lines);
+    int chunks = (L.r + UNITS - 1) / UNITS, tiles = L.blocks * chunks, others = L.blocks + L.outputs + Q;
+    for (int task = group; task < strips * tiles; task += groups) {
+        int s = task / tiles, tile = task % tiles;
+        unit_products<true>(L, w, tile / chunks, tile % chunks * UNITS, first + s, first + s + 1, 1, lane, fit.rows + s * lines);
+    }
+    for (int task = group; task < strips * others; task += groups) {
+        int s = task / others;
+        other_products<true>(L, w, task % others, first + s, first + s + 1, 1, lane, fit.rows + s * lines);
+    }
     __syncthreads();
 }
 
@@ -137,53 +144,111 @@ __device__ __forceinline__ double unit_of(const Launch &L, const Fit &fit, int i
 
 __device__ __forceinline__ int stride_of(int n) { return ((n + 7) / 8 | 1) * 8; }
 
-// U with U^T U = A + damping I, row by row; every entry takes off the rows above in ascending order. False if A is not
-// positive definite.
-__device__ bool factor(const Launch &L, const Fit &fit, const double *a, double damping, double *common) {
+#define PANEL 8
+
+// What the threads of a block share while they factor and solve.
+struct Shared {
+    double triangle[PANEL * PANEL], inverse[PANEL], partial[PANEL * PANEL];
+    double length;
+    int good;
+};
+
+// Factors the triangle of a panel in place, a column a lane of the first sixteen threads.
+__device__ __forceinline__ void factor_triangle(Shared &shared, int rows, int lane) {
+    double d[PANEL];
+#pragma unroll
+    for (int k = 0; k < PANEL; k++) d[k] = lane < PANEL ? shared.triangle[k * PANEL + lane] : 0.0;
+    bool good = true;
+#pragma unroll
+    for (int k = 0; k < PANEL; k++) {
+        if (k >= rows) break;
+        double pivot = sqrt(from_lane(d[k], k));
+        double inverse = 1.0 / pivot;
+        good = good && inverse > 0.0 && inverse <= 1.7976931348623157e308;
+        d[k] = lane == k ? pivot : d[k] * inverse;
+        if (lane == k) shared.inverse[k] = inverse;
+#pragma unroll
+        for (int r = k + 1; r < PANEL; r++) d[r] = fma(-from_lane(d[k], r), d[k], d[r]);
+    }
+#pragma unroll
+    for (int k = 0; k < PANEL; k++)
+        if (lane < PANEL) shared.triangle[k * PANEL + lane] = d[k];
+    if (lane == 0) shared.good = good;
+}
+
+// U with U^T U = A + damping I, a panel of rows at a time; every entry takes off the rows above in ascending order. False
+// if A is not positive definite.
+__device__ bool factor(const Launch &L, const Fit &fit, const double *a, double damping, Shared &shared) {
     int n = L.packed, stride = stride_of(n);
     double *u = fit.factor;
-    for (int k = 0; k < n; k++) {
-        for (int j = k + threadIdx.x; j < stride; j += blockDim.x) {
-            double sum = 0.0;
-            if (j < n) {
-                sum = a[(size_t)k * n + j];
-                if (j == k) sum += damping;
-                for (int i = 0; i < k; i++) sum = fma(-u[(size_t)i * stride + k], u[(size_t)i * stride + j], sum);
+    for (int first = 0; first < n; first += PANEL) {
+        int rows = n - first < PANEL ? n - first : PANEL;
+        for (int base = first; base < stride; base += blockDim.x) {
+            int j = base + threadIdx.x;
+            double s[PANEL];
+#pragma unroll
+            for (int k = 0; k < PANEL; k++) {
+                s[k] = k < rows && j < n && j >= first + k ? a[(size_t)(first + k) * n + j] : 0.0;
+                if (j == first + k) s[k] += damping;
             }
-            u[(size_t)k * stride + j] = sum;
+            if (j < n) {
+#pragma unroll 2
+                for (int i = 0; i < first; i++) {
+                    const double *row = u + (size_t)i * stride;
+                    double own = row[j];
+#pragma unroll
+                    for (int k = 0; k < PANEL; k++) s[k] = fma(-row[first + k], own, s[k]);
+                }
+            }
+            if (base == first) {
+                if (threadIdx.x < PANEL)
+#pragma unroll
+                    for (int k = 0; k < PANEL; k++) shared.triangle[k * PANEL + threadIdx.x] = s[k];
+                __syncthreads();
+                if (threadIdx.x < 16) factor_triangle(shared, rows, threadIdx.x);
+                __syncthreads();
+                if (!shared.good) return false;
+                if (threadIdx.x < rows) fit.inverse[first + threadIdx.x] = shared.inverse[threadIdx.x];
+            }
+#pragma unroll
+            for (int k = 0; k < PANEL; k++) {
+                if (k >= rows) break;
+                s[k] = j == first + k ? shared.triangle[k * PANEL + k] : s[k] * shared.inverse[k];
+                if (j >= first + k && j < stride) u[(size_t)(first + k) * stride + j] = j < n ? s[k] : 0.0;
+#pragma unroll
+                for (int r = k + 1; r < PANEL; r++) s[r] = fma(-shared.triangle[k * PANEL + r], s[k], s[r]);
+            }
         }
-        __syncthreads();
-        double pivot = sqrt(u[(size_t)k * stride + k]);
-        double inverse = 1.0 / pivot;
-        bool good = inverse > 0.0 && inverse <= 1.7976931348623157e308;
-        __syncthreads();
-        if (!good) return false;
-        for (int j = k + threadIdx.x; j < stride; j += blockDim.x)
-            u[(size_t)k * stride + j] = j == k ? pivot : u[(size_t)k * stride + j] * inverse;
-        if (threadIdx.x == 0) fit.inverse[k] = inverse;
         __syncthreads();
     }
     return true;
 }
 
-#define PANEL 8
-
-// Replaces x by the solution of U^T U x = b.
-__device__ void solve(const Launch &L, const Fit &fit, double *x, double *partial) {
-    int n = L.packed, stride = stride_of(n);
+// Replaces x, which lies in shared memory, by the solution of U^T U x = b.
+__device__ void solve(const Launch &L, const Fit &fit, double *x, Shared &shared) {
+    int n = L.packed, stride = stride_of(n), lane = threadIdx.x;
     const double *u = fit.factor;
     for (int first = 0; first < n; first += PANEL) {
         int end = first + PANEL < n ? first + PANEL : n;
-        if (threadIdx.x == 0)
-            for (int k = first; k < end; k++) {
-                double value = x[k] * fit.inverse[k];
-                x[k] = value;
-                for (int j = k + 1; j < end; j++) x[j] = fma(-value, u[(size_t)k * stride + j], x[j]);
+        if (lane < 16) {
+            // A number a lane.
+            bool own = first + lane < end && lane < PANEL;
+            double value = own ? x[first + lane] : 0.0, inverse = own ? fit.inverse[first + lane] : 0.0, row[PANEL];
+#pragma unroll
+            for (int k = 0; k < PANEL; k++)
+                row[k] = own && k < lane ? u[(size_t)(first + k) * stride + first + lane] : 0.0;
+#pragma unroll
+            for (int k = 0; k < PANEL; k++) {
+                double done = from_lane(value * inverse, k);
+                value = lane == k ? done : lane > k ? fma(-done, row[k], value) : value;
             }
+            if (own) x[first + lane] = value;
+        }
         __syncthreads();
         for (int j = end + threadIdx.x; j < n; j += blockDim.x) {
             double value = x[j];
-            for (int k = first; k < end; k++) value = fma(-x[k], u[(size_t)k * stride + j], value);
+#pragma unroll
+            for (int k = 0; k < PANEL; k++) value = fma(-x[first + k], u[(size_t)(first + k) * stride + j], value);
             x[j] = value;
         }
         __syncthreads();
@@ -192,33 +257,40 @@ __device__ void solve(const Launch &L, const Fit &fit, double *x, double *partia
         int end = first + PANEL < n ? first + PANEL : n;
         if (end < n) {
             // Eight partial sums of each row's products with what is known.
-            for (int i = threadIdx.x; i < 64; i += blockDim.x) {
+            for (int i = threadIdx.x; i < PANEL * PANEL; i += blockDim.x) {
                 const double *row = u + (size_t)(first + i / 8) * stride;
                 double sum = 0.0;
+#pragma unroll 4
                 for (int at = end + i % 8; at < stride; at += 8) sum = fma(row[at], at < n ? x[at] : 0.0, sum);
-                partial[i] = sum;
+                shared.partial[i] = sum;
             }
             __syncthreads();
         }
-        if (threadIdx.x == 0) {
-            if (end < n)
-                for (int k = 0; k < PANEL; k++) {
-                    const double *p = partial + 8 * k;
-                    double a = p[0] + p[4], b = p[1] + p[5], c = p[2] + p[6], d = p[3] + p[7];
-                    x[first + k] -= (a + c) + (b + d);
-                }
-            for (int k = end - 1; k >= first; k--) {
-                double value = x[k] * fit.inverse[k];
-                x[k] = value;
-                for (int j = first; j < k; j++) x[j] = fma(-value, u[(size_t)j * stride + k], x[j]);
+        if (lane < 16) {
+            bool own = first + lane < end && lane < PANEL;
+            double value = own ? x[first + lane] : 0.0, inverse = own ? fit.inverse[first + lane] : 0.0, column[PANEL];
+            if (own && end < n) {
+                const double *p = shared.partial + 8 * lane;
+                double a = p[0] + p[4], b = p[1] + p[5], c = p[2] + p[6], d = p[3] + p[7];
+                value -= (a + c) + (b + d);
             }
+#pragma unroll
+            for (int k = 0; k < PANEL; k++)
+                column[k] = own && k > lane && first + k < end ? u[(size_t)(first + lane) * stride + first + k] : 0.0;
+#pragma unroll
+            for (int k = PANEL - 1; k >= 0; k--) {
+                if (first + k >= end) continue;
+                double done = from_lane(value * inverse, k);
+                value = lane == k ? done : lane < k ? fma(-done, column[k], value) : value;
+            }
+            if (own) x[first + lane] = value;
         }
         __syncthreads();
     }
 }
 
 // Takes a batch into the average information and factors it; false if that is hopeless.
-__device__ bool refresh(const Launch &L, Fit &fit, const Work &w, int step, double past, float *common) {
+__device__ bool refresh(const Launch &L, Fit &fit, const Work &w, int step, double past, Shared &shared) {
     double share = (1.0 - fit.memory) / (1.0 - past);
     information_rows(L, fit, w, nth(fit.signs, (uint64_t)step));
     // The gradient is still needed: means go behind the lines.
@@ -234,7 +306,8 @@ __device__ bool refresh(const Launch &L, Fit &fit, const Work &w, int step, doub
     }
     double damping = fit.damping;
     for (int attempt = 0; attempt < 8; attempt++) {
-        if (factor(L, fit, information, damping, reinterpret_cast<double *>(common))) return true;
+        if (factor(L, fit, information, damping, shared)) return true;
+        __syncthreads();
         damping *= 10.0;
     }
     return false;
@@ -245,7 +318,12 @@ KERNEL(scoring, GRADIENT_THREADS) {
     if (fit.status != RUNNING) return;
     begin_stage(L, fit);
     Work w;
-    float *common = lay_out_shared(L, fit, w);
+    float *rest = lay_out_shared(L, fit, w);
+#if SHARED_STATES
+    rest = w.x + (size_t)w.strips * L.d * 16;
+#endif
+    Shared &shared = *reinterpret_cast<Shared *>(rest);
+    double *direction = reinterpret_cast<double *>(rest) + sizeof(Shared) / 8;
     float *params = const_cast<float *>(w.params);
     int p = L.packed, made = 0;
     double past = L.stage_start ? 1.0 : fit.past, power = L.stage_start ? 1.0 : fit.power;
@@ -258,12 +336,12 @@ KERNEL(scoring, GRADIENT_THREADS) {
     for (int update = L.update; update < L.update + L.updates; update++) {
         w.rows = batch_rows(L, fit, update);
         passes(L, fit, w);
-        products<false>(L, fit, w, 0, w.strips, L.at_once, nullptr);
+        products(L, w);
         __syncthreads();
         bool good = true;
         if (update < 20 || update % fit.refresh == 0) {
             past *= fit.memory;
-            good = refresh(L, fit, w, update, past, common);
+            good = refresh(L, fit, w, update, past, shared);
         }
         if (good) {
             double rate = fit.rates[update];
@@ -273,24 +351,25 @@ KERNEL(scoring, GRADIENT_THREADS) {
                 double g = (double)w.grad[at] + fit.coupled_double * (double)params[at];
                 double m = 0.9 * fit.momentum[i] + (1.0 - 0.9) * g;
                 fit.momentum[i] = m;
-                fit.direction[i] = unit_of(L, fit, i) * (m / (1.0 - power));
+                direction[i] = unit_of(L, fit, i) * (m / (1.0 - power));
             }
             __syncthreads();
-            solve(L, fit, fit.direction, fit.terms);
+            solve(L, fit, direction, shared);
             if (threadIdx.x == 0) {
                 double sum = 0.0;
-                for (int i = 0; i < p; i++) sum += fit.direction[i] * fit.direction[i];
+#pragma unroll 8
+                for (int i = 0; i < p; i++) sum += direction[i] * direction[i];
                 double norm = sqrt(sum);
                 bool finite = norm <= 1.7976931348623157e308;
-                reinterpret_cast<double *>(common)[0] = finite ? fmin(rate, fit.step_cap / norm) : -1.0;
+                shared.length = finite ? fmin(rate, fit.step_cap / norm) : -1.0;
             }
             __syncthreads();
-            double length = reinterpret_cast<double *>(common)[0];
+            double length = shared.length;
             good = length >= 0.0;
             if (good)
                 for (int i = threadIdx.x; i < p; i += blockDim.x) {
                     double old = params[L.place[i]], bound = fit.parameter_bound;
-                    double moved = old - rate * fit.decoupled_double * old - length * (unit_of(L, fit, i) * fit.direction[i]);
+                    double moved = old - rate * fit.decoupled_double * old - length * (unit_of(L, fit, i) * direction[i]);
                     if (moved < -bound) moved = -bound;
                     if (moved > bound) moved = bound;
                     params[L.place[i]] = (float)moved;

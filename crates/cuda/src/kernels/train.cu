@@ -14,7 +14,11 @@ __device__ __forceinline__ float *lay_out_shared(const Launch &L, const Fit &fit
     w.params = params;
     w.grad = params + L.padded;
     float *common = w.grad + L.padded;
-    lay_out(L, fit.scratch ? fit.scratch : common + 4, w);
+#if SHARED_STATES
+    lay_out(L, common + 4, w);
+#else
+    lay_out(L, fit.scratch, w);
+#endif
     return common;
 }
 
@@ -44,6 +48,7 @@ __device__ __forceinline__ float adam_step(const Fit &fit, float g, float scale,
 // The factor that caps the gradient's norm; not a finite number if there is no step.
 __device__ __forceinline__ float gradient_scale(const Launch &L, const Fit &fit, const float *grad, int lane) {
     float sum = 0.0f;
+#pragma unroll 4
     for (int i = lane; i < L.packed; i += 16) {
         float g = grad[L.place[i]];
         sum = fmaf(g, g, sum);
@@ -66,7 +71,7 @@ KERNEL(adam, GRADIENT_THREADS) {
     for (int update = L.update; update < L.update + L.updates; update++) {
         w.rows = batch_rows(L, fit, update);
         passes(L, fit, w);
-        products<false>(L, fit, w, 0, w.strips, L.at_once, nullptr);
+        products(L, w);
         __syncthreads();
         if (threadIdx.x < 16) {
             float scale = gradient_scale(L, fit, w.grad, threadIdx.x);

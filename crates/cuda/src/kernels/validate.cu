@@ -79,7 +79,7 @@ __device__ void terms_of(const Launch &L, const Fit &fit, const float *params, c
     for (int row = threadIdx.x; row < n; row += blockDim.x) {
         const float *inputs[1] = {x + (size_t)row * L.d};
         float z[1][Q];
-        input_rows<1>(L, params, inputs, z);
+        input_rows<1, false>(L, params, inputs, nullptr, z);
         for (int t = 0; t < L.iterations; t++) {
             int block = block_at(L, t);
             block_forward<1>(units_of(L, params, block), b2_of(L, params, block), L.r, z);

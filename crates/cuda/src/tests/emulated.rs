@@ -25,7 +25,10 @@ impl Emulated {
     /// None where there is no C++ compiler: the caller says that it skips.
     pub(crate) fn new() -> Option<Self> {
         let compiler = ["g++", "c++", "clang++"].into_iter().find(|name| {
-            Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+            Command::new(name)
+                .arg("--version")
+                .output()
+                .is_ok_and(|output| output.status.success())
         })?;
         Some(Self {
             folder: tempfile::tempdir().unwrap(),
@@ -45,13 +48,25 @@ impl Emulated {
                 let text = source(Side::Host) + include_str!("../kernels/host_entry.cpp");
                 std::fs::write(place("cpp"), text).unwrap();
                 let output = Command::new(&self.compiler)
-                    .args(["-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-U_FORTIFY_SOURCE", "-w"])
+                    .args([
+                        "-std=c++17",
+                        "-O1",
+                        "-ffp-contract=off",
+                        "-fPIC",
+                        "-shared",
+                        "-U_FORTIFY_SOURCE",
+                        "-w",
+                    ])
                     .args(variant.defines().iter().map(|d| format!("-D{d}")))
                     .arg("-o")
                     .args([place("so"), place("cpp")])
                     .output()
                     .unwrap();
-                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                assert!(
+                    output.status.success(),
+                    "{}",
+                    String::from_utf8_lossy(&output.stderr)
+                );
                 // SAFETY: a library without initialisers.
                 Arc::new(unsafe { Library::new(place("so")) }.unwrap())
             })
@@ -105,7 +120,9 @@ impl Device for Arc<Emulated> {
 
     fn read(&self, _: u64, from: Address, bytes: &mut [u8]) -> Result<(), Fault> {
         // SAFETY: an address of an arena with so many bytes.
-        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, bytes.as_mut_ptr(), bytes.len()) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(from as *const u8, bytes.as_mut_ptr(), bytes.len())
+        };
         Ok(())
     }
 
@@ -120,7 +137,13 @@ impl Device for Arc<Emulated> {
         // SAFETY: the function has this type; the kernels stay within the arena, which is what the tests are about.
         let code = unsafe {
             let run: Symbol<Run> = library.get(b"loopfit_launch\0").unwrap();
-            run(name.as_ptr(), grid.blocks as u32, grid.threads as u32, grid.shared as u32, with)
+            run(
+                name.as_ptr(),
+                grid.blocks as u32,
+                grid.threads as u32,
+                grid.shared as u32,
+                with,
+            )
         };
         assert_eq!(code, 0, "{grid:?}");
         Ok(())
@@ -134,6 +157,7 @@ fn some_variant() -> Variant {
         activation: 3,
         threads: 256,
         units: 1,
+        shared_states: false,
     }
 }
 
@@ -147,7 +171,8 @@ fn structures_have_the_same_size() {
     let library = emulated.library(some_variant());
     // SAFETY: the function has this type.
     let size = |which: i32| unsafe {
-        let sizes: Symbol<unsafe extern "C" fn(i32) -> u32> = library.get(b"loopfit_sizes\0").unwrap();
+        let sizes: Symbol<unsafe extern "C" fn(i32) -> u32> =
+            library.get(b"loopfit_sizes\0").unwrap();
         sizes(which) as usize
     };
     assert_eq!(size(0), size_of::<Fit>());
@@ -167,13 +192,29 @@ fn functions_have_the_same_bits() {
     let library = emulated.library(some_variant());
     // SAFETY: the functions have these types.
     let (double, single) = unsafe {
-        let double: Symbol<unsafe extern "C" fn(i32, f64) -> f64> = library.get(b"loopfit_double\0").unwrap();
-        let single: Symbol<unsafe extern "C" fn(i32, f32) -> f32> = library.get(b"loopfit_single\0").unwrap();
+        let double: Symbol<unsafe extern "C" fn(i32, f64) -> f64> =
+            library.get(b"loopfit_double\0").unwrap();
+        let single: Symbol<unsafe extern "C" fn(i32, f32) -> f32> =
+            library.get(b"loopfit_single\0").unwrap();
         (double, single)
     };
     let functions: [fn(f64) -> f64; 3] = [libm::exp, libm::log, libm::log1p];
     let stream = Stream::new(7);
-    let special = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, 1e300, 709.7, 709.8, -708.4, -745.2, 1e-20, f64::MIN_POSITIVE / 8.0];
+    let special = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        1e-300,
+        1e300,
+        709.7,
+        709.8,
+        -708.4,
+        -745.2,
+        1e-20,
+        f64::MIN_POSITIVE / 8.0,
+    ];
     let drawn = (0..20_000).map(|i| {
         let size = [1e-3, 1.0, 30.0, 800.0][i as usize % 4];
         (stream.uniform(i) * 2.0 - 1.0) * size
@@ -183,7 +224,11 @@ fn functions_have_the_same_bits() {
             let argument = if which == 0 { x } else { x.abs() };
             // SAFETY: as above.
             let found = unsafe { double(which as i32, argument) };
-            assert_eq!(found.to_bits(), function(argument).to_bits(), "{which} at {argument}");
+            assert_eq!(
+                found.to_bits(),
+                function(argument).to_bits(),
+                "{which} at {argument}"
+            );
         }
     }
     struct Functions([f32; 16]);
@@ -194,7 +239,11 @@ fn functions_have_the_same_bits() {
             let x = s.load(&Lane(self.0));
             let (sine, cosine) = s.sin_cos(x);
             let mut lanes = [Lane::ZERO; 5];
-            for (lane, value) in lanes.iter_mut().zip([s.exp(x), s.tanh(x), s.sigmoid(x), sine, cosine]) {
+            for (lane, value) in
+                lanes
+                    .iter_mut()
+                    .zip([s.exp(x), s.tanh(x), s.sigmoid(x), sine, cosine])
+            {
                 s.store(lane, value);
             }
             lanes
@@ -202,7 +251,9 @@ fn functions_have_the_same_bits() {
     }
     for i in 0..2_000u64 {
         let size = [1e-2, 3.0, 100.0, 1e4][i as usize % 4];
-        let x: [f32; 16] = std::array::from_fn(|lane| ((stream.uniform(i * 16 + lane as u64) * 2.0 - 1.0) * size) as f32);
+        let x: [f32; 16] = std::array::from_fn(|lane| {
+            ((stream.uniform(i * 16 + lane as u64) * 2.0 - 1.0) * size) as f32
+        });
         let expected = Level::fastest().run(Functions(x));
         for (which, line) in expected.iter().enumerate() {
             for (x, y) in x.iter().zip(line.0) {
