@@ -1,5 +1,5 @@
-//! Bits and speed of a GPU: `gpu bits N` compares outcomes of random fits with the processor's, `gpu speed SHAPES COUNTS KERNELS`
-//! prints updates per second of the shapes of docs/benchmarks.md, `gpu resources` what the kernels take.
+//! Bits and speed of a GPU: `gpu bits N SHAPES` compares outcomes of random fits with the processor's, `gpu speed SHAPES COUNTS KERNELS`
+//! prints updates per second of the shapes of docs/benchmarks.md and what the kernels take.
 
 #[path = "../tests/specs/mod.rs"]
 mod specs;
@@ -109,7 +109,7 @@ fn run(backend: &dyn Backend, specs: &[FitSpec]) -> Vec<loopfit_engine::FitOutco
         })
 }
 
-fn bits(out: &mut dyn Write, count: u64) -> std::io::Result<()> {
+fn bits(out: &mut dyn Write, count: u64, shapes: &str) -> std::io::Result<()> {
     let engine = Engine::new(0).expect("threads");
     for (kernels, scoring) in [
         (Kernels::Block, false),
@@ -117,7 +117,7 @@ fn bits(out: &mut dyn Write, count: u64) -> std::io::Result<()> {
         (Kernels::Fastest, true),
     ] {
         let mut specs: Vec<FitSpec> = (0..count).map(|i| specs::spec(i, scoring)).collect();
-        for letter in "ABCDEFGH".chars() {
+        for letter in shapes.chars() {
             specs.extend(fits(
                 letter,
                 3,
@@ -202,7 +202,10 @@ fn main() -> std::io::Result<()> {
         |i: usize, otherwise: &str| arguments.get(i).cloned().unwrap_or(otherwise.to_string());
     let out = &mut std::io::stdout();
     match argument(0, "speed").as_str() {
-        "bits" => bits(out, argument(1, "24").parse().expect("a number")),
+        "bits" => {
+            let count = argument(1, "24").parse().expect("a number");
+            bits(out, count, &argument(2, "ABCDEFGH"))
+        }
         "speed" => {
             let counts: Vec<usize> = argument(2, "1,8,64,512,4096")
                 .split(',')

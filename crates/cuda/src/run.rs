@@ -12,8 +12,8 @@ use std::sync::{Condvar, Mutex, PoisonError};
 /// Groups on the device at the same time.
 const GROUPS_AT_ONCE: usize = 32;
 /// Parts of a large group, and fits of the smallest.
-const PARTS: usize = 16;
-const SMALL_PART: usize = 128;
+const PARTS: usize = 4;
+const SMALL_PART: usize = 256;
 /// Part of the free memory that groups take.
 const MEMORY_SHARE: f64 = 0.8;
 

@@ -37,9 +37,7 @@ __device__ void node_masses(const Launch &L, const Fit &fit, const Work &w) {
     for (int i = threadIdx.x; i < n; i += blockDim.x)
         values[i] = clip(w.out[(size_t)L.strips * 16 + i], fit.output_bound);
     __syncthreads();
-    double top = -INFINITY;
-    for (int i = 0; i < n; i++) top = fmax(top, values[i]);
-    __syncthreads();
+    double top = largest(values, n, terms);
     for (int i = threadIdx.x; i < n; i += blockDim.x) values[i] = values[i] - top;
     __syncthreads();
     double log_sum = log_sum_exp(values, n, terms, terms + n);

@@ -36,17 +36,28 @@ __device__ double pairwise_sum(const double *terms, int n, double *slots) {
     return sum;
 }
 
+// The largest number among values; `room` is as long.
+__device__ double largest(const double *values, int n, double *room) {
+    double top = -INFINITY;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) top = values[i] > top ? values[i] : top;
+    if (threadIdx.x < n) room[threadIdx.x] = top;
+    __syncthreads();
+    int parts = n < (int)blockDim.x ? n : (int)blockDim.x;
+    top = -INFINITY;
+    for (int i = 0; i < parts; i++) top = room[i] > top ? room[i] : top;
+    __syncthreads();
+    return top;
+}
+
 // log sum_i e^{v_i}; `terms` is as long as `values`.
 __device__ double log_sum_exp(const double *values, int n, double *terms, double *slots) {
-    double top = -INFINITY;
-    int not_a_number = 0;
-    for (int i = 0; i < n; i++) {
-        double v = values[i];
-        top = v > top ? v : top;
-        not_a_number |= v != v;
+    double top = largest(values, n, terms);
+    if (top == INFINITY || top == -INFINITY) {
+        bool not_a_number = false;
+        for (int i = 0; i < n; i++) not_a_number = not_a_number || values[i] != values[i];
+        __syncthreads();
+        return not_a_number ? NAN : top;
     }
-    __syncthreads();
-    if (top == INFINITY || top == -INFINITY) return not_a_number ? NAN : top;
     for (int i = threadIdx.x; i < n; i += blockDim.x) terms[i] = exp_double(values[i] - top);
     __syncthreads();
     return top + log_double(pairwise_sum(terms, n, slots));
