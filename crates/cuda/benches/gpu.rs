@@ -1,6 +1,8 @@
 //! Bits and speed of a GPU: `gpu bits N SHAPES` compares outcomes of random fits with the processor's, `gpu speed SHAPES COUNTS KERNELS`
 //! prints updates per second of the shapes of docs/benchmarks.md and what the kernels take.
 
+#![allow(clippy::print_stderr)]
+
 #[path = "../tests/specs/mod.rs"]
 mod specs;
 

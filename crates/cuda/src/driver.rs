@@ -20,8 +20,11 @@ pub(crate) struct Gpu {
     processors: usize,
     shared_limit: usize,
     cache: Option<PathBuf>,
-    modules: Mutex<HashMap<Variant, Arc<OnceLock<Result<Module, Fault>>>>>,
+    modules: Mutex<HashMap<Variant, Slot>>,
 }
+
+/// Kernels that one thread compiles while others wait for them.
+type Slot = Arc<OnceLock<Result<Module, Fault>>>;
 
 /// Loaded kernels.
 #[derive(Clone, Copy)]

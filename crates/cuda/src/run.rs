@@ -41,6 +41,9 @@ pub struct Settings {
     pub kernels: Kernels,
 }
 
+/// Says what the kernels of a plan take.
+type Resources = dyn Fn(&Plan) -> Vec<String> + Send + Sync;
+
 /// The backend of an NVIDIA GPU.
 pub struct Cuda {
     device: Box<dyn Device>,
@@ -48,7 +51,7 @@ pub struct Cuda {
     processor: Engine,
     kernels: Kernels,
     fall_back: bool,
-    resources: Box<dyn Fn(&Plan) -> Vec<String> + Send + Sync>,
+    resources: Box<Resources>,
 }
 
 impl std::fmt::Debug for Cuda {

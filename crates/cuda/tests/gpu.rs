@@ -1,5 +1,7 @@
 //! Outcomes on a GPU, byte by byte, where there is one.
 
+#![allow(clippy::print_stderr)]
+
 mod specs;
 
 use loopfit_cuda::{Cuda, CudaError, Kernels, Settings};

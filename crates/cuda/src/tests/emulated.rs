@@ -121,7 +121,7 @@ impl Device for Arc<Emulated> {
     fn read(&self, _: u64, from: Address, bytes: &mut [u8]) -> Result<(), Fault> {
         // SAFETY: an address of an arena with so many bytes.
         unsafe {
-            std::ptr::copy_nonoverlapping(from as *const u8, bytes.as_mut_ptr(), bytes.len())
+            std::ptr::copy_nonoverlapping(from as *const u8, bytes.as_mut_ptr(), bytes.len());
         };
         Ok(())
     }

@@ -54,7 +54,11 @@ pub(crate) fn samples(
 pub(crate) fn spec(number: u64, scoring: bool) -> FitSpec {
     let mut draws = Draws(Stream::new(2024).nth(number), 0);
     // The rule that validates an energy model has ever more nodes.
-    let d = if number % 6 == 5 { 1 } else { draws.between(1, 3) };
+    let d = if number % 6 == 5 {
+        1
+    } else {
+        draws.between(1, 3)
+    };
     let energy = Energy::new(d, Nodes::LowDiscrepancy { n: 37 }).unwrap();
     let likelihood = [
         Likelihood::Gaussian(Gaussian::new(0.8).unwrap()),
@@ -129,7 +133,7 @@ pub(crate) fn spec(number: u64, scoring: bool) -> FitSpec {
 }
 
 fn draws_even(number: u64) -> bool {
-    number % 2 == 0
+    number.is_multiple_of(2)
 }
 
 /// Whether two outcomes are the same but for the time that they took.
