@@ -2,9 +2,10 @@
 
 use crate::commands::compare::Shape;
 use crate::data::{given, updates};
+use crate::named::named;
 use anyhow::Result;
 use clap::Args;
-use loopfit::{Effort, Fit, Protocol};
+use loopfit::{Device, Effort, Fit, Protocol};
 use loopfit_numerics::named::Named;
 use loopfit_report::number;
 use std::path::PathBuf;
@@ -29,13 +30,16 @@ pub(crate) struct SearchArguments {
     /// After the selection, go on with training and validation rows together.
     #[arg(long, conflicts_with = "no_refit")]
     refit: bool,
+    /// What runs a stochastic search: cpu, cuda (an NVIDIA GPU) or auto. Never changes a result.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = named::<Device>())]
+    device: Device,
 }
 
 impl SearchArguments {
     /// A fit with these options.
     pub(crate) fn apply<'a>(&self, fit: Fit<'a>) -> Result<Fit<'a>> {
         let protocol = self.protocol.as_deref().map(Protocol::read).transpose()?;
-        let mut fit = given(fit, protocol, Fit::protocol);
+        let mut fit = given(fit.device(self.device), protocol, Fit::protocol);
         for Shape { q, r, tying } in &self.shape {
             fit = fit.shape(*q, *r, *tying);
         }

@@ -151,6 +151,7 @@ fn fetch(error: &FetchError) -> Option<String> {
 fn spec(error: &SpecError) -> Option<String> {
     match error {
         SpecError::Threads { .. } => say("--threads N"),
+        SpecError::Backend { .. } => say("--device cpu"),
         _ => None,
     }
 }

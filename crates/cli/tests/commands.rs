@@ -368,3 +368,28 @@ fn the_same_seed_writes_the_same_file() {
     place.ok("fit data.csv --target y --budget 40 --updates 320 --seed 10 -o other");
     assert_ne!(place.read("one"), place.read("other"));
 }
+
+/// Without a GPU `auto` is the processor, and `cuda` says what is missing and what to do.
+#[test]
+fn a_device_changes_no_result() {
+    let place = Place::new();
+    let search = "fit sim:bumps --budget 16 --updates 64";
+    let losses = |device: &str| -> Vec<Value> {
+        let fit = place.json(&format!("{search} --device {device}"));
+        let methods = fit["methods"].as_array().unwrap().iter();
+        methods.map(|method| method["validation"].clone()).collect()
+    };
+    assert_eq!(losses("cpu"), losses("auto"));
+    let output = place.run(&format!("{search} --device cuda"));
+    if !output.status.success() {
+        assert_eq!(output.status.code(), Some(3));
+        let error = String::from_utf8(output.stderr).unwrap();
+        let sentence = error.lines().find(|l| l.starts_with("error: ")).unwrap();
+        assert!(
+            sentence.starts_with("error: the backend cuda failed: "),
+            "{error}"
+        );
+        assert!(sentence.ends_with("(--device cpu)"), "{error}");
+    }
+    place.refused(&format!("{search} --device tpu"), "cpu, cuda, auto");
+}

@@ -4,6 +4,7 @@
 //! - [`Backend`]: what runs fits, many at once, and the only way to train; [`Engine`]: the backend of the processor;
 //! - [`gradient()`], [`flops_per_gradient`], [`flops_per_update`] and [`bytes_in_flight`]: what an
 //!   update computes and costs;
+//! - [`Packed`]: the order of coefficients, for an engine on another device;
 //! - [`tolerance()`]: how far a fit is from a stationary point of its training loss;
 //! - [`Predictor`] and [`RowPredictor`]: a fitted network applied to rows, in batches or
 //!   one at a time.
@@ -28,6 +29,7 @@ mod loss;
 mod objective;
 mod order;
 mod outer;
+mod packed;
 mod predict;
 mod products;
 mod program;
@@ -43,6 +45,7 @@ pub use backend::{Backend, Threads};
 pub use fit::{FitOutcome, Stop};
 pub use flops::{flops_per_gradient, flops_per_update};
 pub use gradient::{bytes_in_flight, gradient};
+pub use packed::Packed;
 pub use predict::{Predictor, Step};
 pub use row::RowPredictor;
 pub use run::{Control, Engine};

@@ -341,7 +341,7 @@ impl FitSpec {
 impl Stage {
     /// The learning rate of a step, counted from zero: cosine decay from `learning_rate` to
     /// `final_rate` times that.
-    pub(crate) fn rate_at(&self, step: usize) -> f64 {
+    pub fn rate_at(&self, step: usize) -> f64 {
         let progress = step as f64 / self.updates as f64;
         let cosine = 0.5 * (1.0 + libm::cos(std::f64::consts::PI * progress));
         self.learning_rate * (self.final_rate + (1.0 - self.final_rate) * cosine)

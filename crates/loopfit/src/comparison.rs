@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Given};
 use crate::progress::{counted, told};
-use crate::{Fit, Method, Model, Subject};
-use loopfit_engine::{Backend, Control, Engine};
+use crate::{Fit, Method, Model, Runner, Subject};
+use loopfit_engine::Control;
 use loopfit_model::Network;
 use loopfit_numerics::sum::{mean, standard_error};
 use loopfit_numerics::text::integer;
@@ -20,7 +20,7 @@ pub struct ComparisonPlan<'a> {
     fit: Fit<'a>,
     source: Source,
     seeds: Vec<u64>,
-    engine: Engine,
+    engine: Runner,
     control: Control,
     notes: Vec<String>,
     way: Way,
@@ -71,7 +71,7 @@ impl<'a> ComparisonPlan<'a> {
     pub(crate) fn new(fit: Fit<'a>, seeds: Vec<u64>) -> Result<Self, Error> {
         let first = *seeds.first().ok_or(Error::Nothing("seed"))?;
         let source = fit.source(first)?;
-        let engine = Engine::new(fit.threads)?;
+        let engine = Runner::new(fit.device, fit.threads)?;
         let control = fit.control();
         if fit.bound.is_some() {
             return Err(Error::Only {
@@ -104,7 +104,7 @@ impl<'a> ComparisonPlan<'a> {
                 let request = fit.request(&source)?;
                 let equal = fit.equal.unwrap_or(Equal::Updates);
                 let searches = Searches::new(
-                    &engine, &source, fit.noise, &seeds, request, equal, &control,
+                    &*engine, &source, fit.noise, &seeds, request, equal, &control,
                 )?;
                 notes.extend(searches.notes().iter().cloned());
                 Way::Searches(Box::new(searches))
@@ -137,7 +137,7 @@ impl<'a> ComparisonPlan<'a> {
         match &self.way {
             Way::Estimates(_) => Ok(None),
             Way::Searches(searches) => {
-                Ok(Some((searches.updates(), searches.seconds(&self.engine)?)))
+                Ok(Some((searches.updates(), searches.seconds(&*self.engine)?)))
             }
         }
     }
@@ -207,7 +207,7 @@ impl<'a> ComparisonPlan<'a> {
         let (engine, control) = (&self.engine, &self.control);
         let watch = self.fit.watch.as_deref();
         let seeds = counted(watch, control, searches.updates(), None, || {
-            searches.run(engine, control)
+            searches.run(&**engine, control)
         })?;
         let fits = seeds.first().map_or(&[][..], |first| &first.fits);
         let of_family = |(i, family): (usize, &Family)| Compared {

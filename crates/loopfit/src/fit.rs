@@ -4,8 +4,8 @@ mod given;
 
 use crate::progress::{Progress, Watch};
 use crate::{
-    Activation, Comparison, ComparisonPlan, Curve, CurvePlan, Effort, Error, Fits, Method, Noise,
-    Plan, Simulation, Table,
+    Activation, Comparison, ComparisonPlan, Curve, CurvePlan, Device, Effort, Error, Fits, Method,
+    Noise, Plan, Simulation, Table,
 };
 use loopfit_data::TaskKind;
 use loopfit_model::{ArchitectureChoice, Tokens, Tying};
@@ -55,6 +55,7 @@ pub struct Fit<'a> {
     time: Option<Duration>,
     pub(crate) seed: u64,
     pub(crate) threads: usize,
+    pub(crate) device: Device,
     architectures: Vec<ArchitectureChoice>,
     shapes: Vec<(usize, usize, Tying)>,
     /// Whether the tokens of Transformers were chosen.
@@ -113,6 +114,7 @@ impl<'a> Fit<'a> {
             time: None,
             seed: 0,
             threads: 0,
+            device: Device::Cpu,
             architectures: vec![ArchitectureChoice::Ffn],
             shapes: Vec::new(),
             tokens: false,
@@ -252,6 +254,12 @@ impl<'a> Fit<'a> {
     /// Seed of splits, starts and batches; 0 by default.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// What runs the fits of a stochastic search; the processor unless told. Never changes a result.
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = device;
         self
     }
 

@@ -38,6 +38,7 @@ pub mod details {
 
 mod comparison;
 mod curve;
+mod device;
 mod effort;
 mod error;
 mod fit;
@@ -49,6 +50,7 @@ mod subject;
 
 pub use comparison::{Compared, Comparison, ComparisonPlan};
 pub use curve::CurvePlan;
+pub use device::{Device, Runner};
 pub use effort::Effort;
 pub use error::{Error, Given, Reason};
 pub use fit::Fit;

@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::fits::{Found, Ran, Step};
 use crate::progress::{Progress, counted, told};
-use crate::{Fit, Fits, Subject};
-use loopfit_engine::{Backend, Control, Engine};
+use crate::{Fit, Fits, Runner, Subject};
+use loopfit_engine::Control;
 use loopfit_numerics::text;
 use loopfit_search::SearchError;
 use loopfit_search::estimate::{Ask, Prepared};
@@ -19,7 +19,7 @@ use std::time::Instant;
 pub struct Plan<'a> {
     fit: Fit<'a>,
     subject: Subject,
-    engine: Engine,
+    engine: Runner,
     control: Control,
     notes: Vec<String>,
     way: Way,
@@ -34,7 +34,7 @@ enum Way {
 impl<'a> Plan<'a> {
     pub(crate) fn new(fit: Fit<'a>) -> Result<Self, Error> {
         let source = fit.source(fit.seed)?;
-        let engine = Engine::new(fit.threads)?;
+        let engine = Runner::new(fit.device, fit.threads)?;
         let control = fit.control();
         match fit.is_estimated(&source)? {
             true => Self::of_estimate(fit, &source, engine, control),
@@ -45,7 +45,7 @@ impl<'a> Plan<'a> {
     fn of_estimate(
         fit: Fit<'a>,
         source: &Source,
-        engine: Engine,
+        engine: Runner,
         control: Control,
     ) -> Result<Self, Error> {
         let ask = fit.ask(engine.threads().count(), 1)?;
@@ -74,7 +74,7 @@ impl<'a> Plan<'a> {
     fn of_search(
         fit: Fit<'a>,
         source: &Source,
-        engine: Engine,
+        engine: Runner,
         control: Control,
     ) -> Result<Self, Error> {
         let mut request = fit.request(source)?;
@@ -101,7 +101,7 @@ impl<'a> Plan<'a> {
         let left_out = request.leave_out_what_cannot_fit([&*replication.problem]);
         notes.extend(left_out.map_err(|error| fit.with_inputs(error, &inputs))?);
         if let Some(seconds) = fit.planned_seconds() {
-            request.updates = request.updates_within(&engine, &replication, seconds)?;
+            request.updates = request.updates_within(&*engine, &replication, seconds)?;
         }
         let searches = Searches::new(request, replication, fit.seed)?;
         Ok(Self {
@@ -149,7 +149,7 @@ impl<'a> Plan<'a> {
     pub fn seconds(&self) -> Result<Option<f64>, Error> {
         match &self.way {
             Way::Estimate(..) => Ok(None),
-            Way::Search(searches) => Ok(Some(searches.seconds(&self.engine)?)),
+            Way::Search(searches) => Ok(Some(searches.seconds(&*self.engine)?)),
         }
     }
 
@@ -176,7 +176,7 @@ impl<'a> Plan<'a> {
                     watch.map_or(ControlFlow::Continue(()), |watch| watch(now))
                 };
                 let fits = counted(Some(&recorded), control, total, Some(&error), || {
-                    searches.run(engine, control)
+                    searches.run(&**engine, control)
                 })?;
                 let last = Progress {
                     done: 1.0,

@@ -5,9 +5,11 @@ use crate::cache::{self, CacheArgument};
 use crate::data::FolderArgument;
 use crate::exit::Exit;
 use crate::json::object;
+use crate::named::named;
 use crate::{Global, interrupt, output, progress};
 use anyhow::Result;
-use loopfit_engine::{Backend, Control, Engine};
+use loopfit::{Device, Runner};
+use loopfit_engine::{Backend, Control};
 use loopfit_report::number;
 use loopfit_study::cache::Cache;
 use loopfit_study::progress::Progress;
@@ -32,6 +34,9 @@ pub(super) struct Arguments {
     cache: CacheArgument,
     #[command(flatten)]
     folder: FolderArgument,
+    /// What runs the fits: cpu, cuda (an NVIDIA GPU) or auto. Never changes a result.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = named::<Device>())]
+    device: Device,
 }
 
 /// A part of the run of a study.
@@ -66,9 +71,9 @@ pub(super) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Path::new("studies").join(format!("{}{quick}", stem.to_string_lossy()))
     });
     let prepared = Prepared::all(&studies, shard, a.folder.named())?;
-    let engine = Engine::new(global.threads)?;
+    let engine = Runner::new(a.device, global.threads)?;
     let cache = a.cache.open()?;
-    let store = Store::create_for(&out, shard, &engine)?;
+    let store = Store::create_for(&out, shard, &*engine)?;
     if let Some(notice) = store.notice() {
         output::say(notice);
     }
@@ -77,7 +82,7 @@ pub(super) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     }
     let entered = prepared
         .iter()
-        .map(|prepared| enter(prepared, &store, &engine, cache.as_ref()))
+        .map(|prepared| enter(prepared, &store, &*engine, cache.as_ref()))
         .collect::<Result<Vec<_>, _>>()?;
     let counts = Progress::default();
     prepared.iter().for_each(|p| p.announce(&counts));
@@ -128,7 +133,7 @@ pub(super) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
 fn enter<'a>(
     prepared: &'a Prepared<'a>,
     store: &'a Store,
-    engine: &'a Engine,
+    engine: &'a dyn Backend,
     cache: Option<&'a Cache>,
 ) -> Result<Entered<'a>, StudyError> {
     let entered = prepared.enter(store, engine)?;

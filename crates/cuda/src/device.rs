@@ -1,0 +1,177 @@
+//! What a group of fits needs of a device: memory, copies, kernels by name.
+
+use crate::layout::{Address, Launch, Plain, bytes_of, bytes_of_mut};
+
+/// Why a device cannot go on: one sentence.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(crate) enum Fault {
+    /// Memory that is not there.
+    #[error("its memory has no room for {0} more MiB; run fewer fits at once or smaller ones")]
+    Memory(usize),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// A part of the kernels, compiled on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Part {
+    /// Batch order and validation.
+    Common,
+    /// Adam, a block of threads a fit.
+    Adam,
+    /// Adam, half a warp a fit.
+    Fused,
+    /// Fisher scoring.
+    Scoring,
+}
+
+/// What kernels are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Variant {
+    pub(crate) part: Part,
+    pub(crate) q: usize,
+    /// 0 for the ReLU, 1 tanh, 2 SiLU, 3 sine.
+    pub(crate) activation: u8,
+    /// Threads of a block.
+    pub(crate) threads: usize,
+    /// Hidden units whose gradients a thread sums at once; all of them in the fused kernel.
+    pub(crate) units: usize,
+    /// Whether states lie in shared memory.
+    pub(crate) shared_states: bool,
+}
+
+impl Variant {
+    /// Constants of the source text.
+    pub(crate) fn defines(&self) -> Vec<String> {
+        let part = match self.part {
+            Part::Common => "PART_COMMON",
+            Part::Adam => "PART_ADAM",
+            Part::Fused => "PART_FUSED",
+            Part::Scoring => "PART_SCORING",
+        };
+        vec![
+            format!("{part}=1"),
+            format!("Q={}", self.q),
+            format!("ACTIVATION={}", self.activation),
+            format!("GRADIENT_THREADS={}", self.threads),
+            format!("UNITS={}", self.units),
+            format!("SHARED_STATES={}", i32::from(self.shared_states)),
+            // As many warps as have registers enough for all sums, and strips at once that fill them.
+            "FUSED_BLOCKS=12".to_string(),
+            format!("FORWARD={}", if self.q > 4 { 2 } else { 4 }),
+        ]
+    }
+}
+
+/// A launch of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid {
+    pub(crate) kernel: &'static str,
+    pub(crate) blocks: usize,
+    pub(crate) threads: usize,
+    /// Bytes of shared memory.
+    pub(crate) shared: usize,
+}
+
+/// A device. Work of a queue is done in order; copies wait for it.
+pub(crate) trait Device: Send + Sync {
+    /// Processors that run blocks.
+    fn processors(&self) -> usize;
+    /// Most bytes of shared memory of a block.
+    fn shared_limit(&self) -> usize;
+    /// Bytes that can still be had.
+    fn free_memory(&self) -> Result<usize, Fault>;
+    /// Memory, with any content.
+    fn allocate(&self, bytes: usize) -> Result<Address, Fault>;
+    /// Gives memory back.
+    fn release(&self, address: Address);
+    /// A queue of work.
+    fn queue(&self) -> Result<u64, Fault>;
+    /// Gives a queue back.
+    fn close(&self, queue: u64);
+    /// Copies to the device.
+    fn write(&self, queue: u64, to: Address, bytes: &[u8]) -> Result<(), Fault>;
+    /// Copies from the device, after all work of the queue.
+    fn read(&self, queue: u64, from: Address, bytes: &mut [u8]) -> Result<(), Fault>;
+    /// Compiles kernels, unless they are there.
+    fn prepare(&self, variant: Variant) -> Result<(), Fault>;
+    /// Runs a kernel of a prepared variant.
+    fn launch(&self, queue: u64, variant: Variant, grid: Grid, with: &Launch) -> Result<(), Fault>;
+}
+
+/// Memory of a device, handed out piece by piece and given back as a whole.
+pub(crate) struct Arena<'a> {
+    device: &'a dyn Device,
+    queue: u64,
+    start: Address,
+    next: Address,
+    end: Address,
+}
+
+/// Pieces begin at multiples of so many bytes.
+const ALIGNMENT: u64 = 256;
+
+/// Bytes of a piece in an [`Arena`].
+pub(crate) fn piece<T>(len: usize) -> usize {
+    (len * size_of::<T>()).next_multiple_of(ALIGNMENT as usize)
+}
+
+impl<'a> Arena<'a> {
+    pub(crate) fn new(device: &'a dyn Device, bytes: usize) -> Result<Self, Fault> {
+        let queue = device.queue()?;
+        let start = match device.allocate(bytes + ALIGNMENT as usize) {
+            Ok(start) => start,
+            Err(fault) => {
+                device.close(queue);
+                return Err(fault);
+            }
+        };
+        Ok(Self {
+            device,
+            queue,
+            start,
+            next: start.next_multiple_of(ALIGNMENT),
+            end: start + bytes as u64 + ALIGNMENT,
+        })
+    }
+
+    pub(crate) fn queue(&self) -> u64 {
+        self.queue
+    }
+
+    /// Room for so many numbers.
+    pub(crate) fn room<T>(&mut self, len: usize) -> Address {
+        let at = self.next;
+        self.next += piece::<T>(len) as u64;
+        assert!(
+            self.next <= self.end,
+            "the plan of a group's memory has room"
+        );
+        at
+    }
+
+    /// Room with numbers in it.
+    pub(crate) fn put<T: Plain>(&mut self, values: &[T]) -> Result<Address, Fault> {
+        let at = self.room::<T>(values.len());
+        self.device.write(self.queue, at, bytes_of(values))?;
+        Ok(at)
+    }
+
+    /// Overwrites what [`Arena::put`] put.
+    pub(crate) fn replace<T: Plain>(&self, at: Address, values: &[T]) -> Result<(), Fault> {
+        self.device.write(self.queue, at, bytes_of(values))
+    }
+
+    /// What is there after all work.
+    pub(crate) fn get<T: Plain>(&self, at: Address, values: &mut [T]) -> Result<(), Fault> {
+        self.device.read(self.queue, at, bytes_of_mut(values))
+    }
+}
+
+impl Drop for Arena<'_> {
+    fn drop(&mut self) {
+        self.device.close(self.queue);
+        self.device.release(self.start);
+    }
+}

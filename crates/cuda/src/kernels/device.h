@@ -1,0 +1,62 @@
+// What the kernels need beside CUDA's own words.
+typedef unsigned int uint32_t;
+typedef unsigned short uint16_t;
+typedef unsigned long long uint64_t;
+typedef int int32_t;
+
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+
+extern __shared__ float4 shared_memory[];
+
+// The lanes of a fit among the threads of a warp.
+__device__ __forceinline__ unsigned lanes_mask() { return 0xffffu << (threadIdx.x & 16); }
+
+// The sum over sixteen lanes, the same in all of them: i with i + 8, then + 4, + 2, + 1.
+__device__ __forceinline__ float sum_lanes(float v) {
+    unsigned mask = lanes_mask();
+#pragma unroll
+    for (int step = 8; step > 0; step /= 2) v += __shfl_xor_sync(mask, v, step, 16);
+    return v;
+}
+
+// Of sixteen numbers in each of sixteen lanes, the sum of the number of this lane: at every step a lane gives half of its
+// numbers away. A sum has the bits of `sum_lanes`, since a + b = b + a.
+__device__ __forceinline__ float sum_sixteen(const float *v) {
+    unsigned mask = lanes_mask(), lane = threadIdx.x & 15;
+    float rest[8];
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        float sent = lane & 8 ? v[i] : v[i + 8], kept = lane & 8 ? v[i + 8] : v[i];
+        rest[i] = kept + __shfl_xor_sync(mask, sent, 8, 16);
+    }
+#pragma unroll
+    for (int step = 4; step > 0; step /= 2)
+#pragma unroll
+        for (int i = 0; i < step; i++) {
+            float sent = lane & step ? rest[i] : rest[i + step], kept = lane & step ? rest[i + step] : rest[i];
+            rest[i] = kept + __shfl_xor_sync(mask, sent, step, 16);
+        }
+    return rest[0];
+}
+
+// A lane's number in all of them.
+__device__ __forceinline__ double from_lane(double v, int lane) { return __shfl_sync(lanes_mask(), v, lane, 16); }
+
+// The largest of sixteen lanes that is a number.
+__device__ __forceinline__ float top_lanes(float v) {
+    unsigned mask = lanes_mask();
+#pragma unroll
+    for (int step = 8; step > 0; step /= 2) {
+        float other = __shfl_xor_sync(mask, v, step, 16);
+        v = other > v ? other : v;
+    }
+    return v;
+}
+
+// The threads of a fit wait for one another where a fit is half a warp.
+__device__ __forceinline__ void sync_lanes() { __syncwarp(lanes_mask()); }
+
+#define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ Launch L)
+#define KERNEL_AT(name, threads, blocks) \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Launch L)

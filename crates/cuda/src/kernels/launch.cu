@@ -1,0 +1,78 @@
+// What a launch is told. `layout.rs` has the same structures; a test compares their sizes.
+
+enum { GAUSSIAN, LAPLACE, POISSON, BERNOULLI, MULTICLASS, ENERGY };
+enum { RUNNING, DIVERGED };
+
+// One fit: its samples, its state, its settings.
+struct Fit {
+    const float *x, *y;              // training samples, row by row
+    const float *valid_x, *valid_y;  // validation samples
+    const double *valid_constant;    // log y! of counts
+    float *theta, *best, *m, *v;     // packed coefficients and Adam's moments
+    const float *schedule;           // Adam, three for each update: step, keep, correction2
+    const double *rates;             // scoring: the learning rate of each update
+    uint32_t *order;                 // permutations of the epochs of this launch
+    float *scratch;                  // states and their gradients; null: in shared memory
+    double *terms;                   // of the validation loss
+    double *average, *scaled, *factor, *inverse, *momentum;  // scoring
+    float *rows;                     // scoring: a line for each coefficient and strip
+    uint64_t batches, signs;         // streams
+    double nll[3], fisher;           // constants of the likelihood
+    double damping, step_cap, memory, outgoing_unit, coupled_double, decoupled_double;
+    double past, power;              // scoring: weights of the past
+    double loss, best_loss;
+    float likelihood;                // precision or rate
+    float weight;                    // of a sample in a batch
+    float parameter_bound, output_bound;
+    float gradient_cap, outgoing_rate, coupled;
+    int32_t n, valid_n;
+    int32_t refresh;
+    int32_t status;
+    int32_t made;                    // updates of this launch that were made
+};
+
+// What the fits of a launch have in common.
+struct Launch {
+    Fit *fits;
+    const int32_t *place;            // packed coefficient -> place among the padded ones
+    const int32_t *outgoing;         // whether it decides how far an update is from the identity
+    const float *fixed;              // padded coefficients that the form fixes
+    const float *node_x, *valid_node_x;
+    int32_t fits_count;
+    int32_t d, r, outputs, iterations, blocks;
+    int32_t kind;                    // likelihood
+    int32_t batch, strips, nodes, node_strips, valid_nodes;
+    int32_t at_once;                 // strips of a group
+    int32_t packed, padded;          // coefficients, and words with padding
+    int32_t input_len, block_len;    // words
+    int32_t update, updates;         // first of this launch, and how many
+    int32_t stage_start;             // whether the optimiser is fresh
+    int32_t parts;                   // blocks of a fit's epochs
+};
+
+// A hidden unit's row of W1, its bias and its column of W2, filled up to whole vectors of four.
+#define UNIT ((2 * Q + 1 + 3) / 4 * 4)
+
+// Numbers of a strip's state.
+#define STATE (Q * 16)
+
+__device__ __forceinline__ const float *units_of(const Launch &L, const float *params, int block) {
+    return params + L.input_len + block * L.block_len;
+}
+__device__ __forceinline__ const float *b2_of(const Launch &L, const float *params, int block) {
+    return units_of(L, params, block) + L.r * UNIT;
+}
+__device__ __forceinline__ int output_at(const Launch &L) { return L.input_len + L.blocks * L.block_len; }
+__device__ __forceinline__ int block_at(const Launch &L, int t) { return L.blocks == 1 ? 0 : t; }
+
+// A unit's numbers into registers.
+__device__ __forceinline__ void read_unit(const float *from, float *to) {
+#pragma unroll
+    for (int i = 0; i < UNIT / 4; i++) {
+        float4 four = reinterpret_cast<const float4 *>(from)[i];
+        to[4 * i] = four.x;
+        to[4 * i + 1] = four.y;
+        to[4 * i + 2] = four.z;
+        to[4 * i + 3] = four.w;
+    }
+}
