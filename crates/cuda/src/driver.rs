@@ -179,15 +179,17 @@ impl Gpu {
         // SAFETY: the module is loaded as long as `self`.
         let function = unsafe { result::module::get_function(module.handle, name) }
             .map_err(driver("a kernel is not in its module"))?;
-        // Kernels with different shares of shared memory do not run beside one another on a processor: all ask for the most.
-        // SAFETY: a function of a loaded module; a preference that changes no result.
-        let _ = unsafe {
-            result::function::set_function_attribute(
-                function,
-                sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                100,
-            )
-        };
+        // The same for every launch, whatever it needs, since threads launch a kernel beside one another. Kernels with different
+        // shares of shared memory would not run together on a processor: all ask for the most.
+        use sys::CUfunction_attribute_enum as A;
+        // SAFETY: a function of a loaded module.
+        unsafe {
+            let most = A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            result::function::set_function_attribute(function, most, self.shared_limit as i32)
+                .map_err(driver("a kernel cannot have its memory"))?;
+            let share = A::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+            let _ = result::function::set_function_attribute(function, share, 100);
+        }
         Ok(function)
     }
 
@@ -351,14 +353,6 @@ impl Device for Arc<Gpu> {
         let mut arguments = [std::ptr::from_mut(&mut with).cast::<c_void>()];
         // SAFETY: the kernel takes one `Launch`, whose addresses are those of an arena that outlives the queue's work.
         unsafe {
-            if grid.shared > 48 * 1024 {
-                result::function::set_function_attribute(
-                    function,
-                    sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                    grid.shared as i32,
-                )
-                .map_err(driver("a kernel cannot have its memory"))?;
-            }
             result::launch_kernel(
                 function,
                 (grid.blocks as u32, 1, 1),
