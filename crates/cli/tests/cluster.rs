@@ -259,7 +259,11 @@ fn bad_submissions() {
     let place = Place::new();
     place.write("mine.toml", STUDY);
     for (arguments, code, says) in [
-        ("study submit mine.toml --shards 1 --out runs", 2, "1"),
+        (
+            "study submit mine.toml --shards 1 --out runs",
+            2,
+            "one share",
+        ),
         ("study submit mine.toml --out runs", 2, "--shards"),
         ("study submit mine.toml --shards 2", 2, "--out"),
         ("study submit nothing --shards 2 --out runs", 2, "nothing"),
