@@ -160,13 +160,13 @@ static int arm_elbow_read(const arm_elbow_input *input, float *x) {
 
 /* Not a number, and infinity. */
 static const union { uint64_t bits; double value; } arm_elbow_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
-#define ARM_ELBOW_NAN (arm_elbow_special[0].value)
+#define ARM_ELBOW_NO_NUMBER (arm_elbow_special[0].value)
 #define ARM_ELBOW_INFINITY (arm_elbow_special[1].value)
 
 static double arm_elbow_after(const arm_elbow_input *input, int iterations) {
     float x[ARM_ELBOW_D], f[ARM_ELBOW_OUTPUTS];
     double y;
-    if (arm_elbow_read(input, x)) return ARM_ELBOW_NAN;
+    if (arm_elbow_read(input, x)) return ARM_ELBOW_NO_NUMBER;
     arm_elbow_network(x, iterations, f);
     y = 1.8427440142040648 + 0.43002537567097493 * (double)f[0];
     return y < 0.6005941268660512 ? 0.6005941268660512 : y > 2.751831920792318 ? 2.751831920792318 : y;

@@ -156,13 +156,13 @@ static int arm_shoulder_read(const arm_shoulder_input *input, float *x) {
 
 /* Not a number, and infinity. */
 static const union { uint64_t bits; double value; } arm_shoulder_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
-#define ARM_SHOULDER_NAN (arm_shoulder_special[0].value)
+#define ARM_SHOULDER_NO_NUMBER (arm_shoulder_special[0].value)
 #define ARM_SHOULDER_INFINITY (arm_shoulder_special[1].value)
 
 static double arm_shoulder_after(const arm_shoulder_input *input, int iterations) {
     float x[ARM_SHOULDER_D], f[ARM_SHOULDER_OUTPUTS];
     double y;
-    if (arm_shoulder_read(input, x)) return ARM_SHOULDER_NAN;
+    if (arm_shoulder_read(input, x)) return ARM_SHOULDER_NO_NUMBER;
     arm_shoulder_network(x, iterations, f);
     y = -0.7541170723536109 + 0.605752754539503 * (double)f[0];
     return y < -1.9822754318690778 ? -1.9822754318690778 : y > 0.40282281486349536 ? 0.40282281486349536 : y;

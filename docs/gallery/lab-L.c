@@ -163,13 +163,13 @@ static int lab_l_read(const lab_l_input *input, float *x) {
 
 /* Not a number, and infinity. */
 static const union { uint64_t bits; double value; } lab_l_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
-#define LAB_L_NAN (lab_l_special[0].value)
+#define LAB_L_NO_NUMBER (lab_l_special[0].value)
 #define LAB_L_INFINITY (lab_l_special[1].value)
 
 static double lab_l_after(const lab_l_input *input, int iterations) {
     float x[LAB_L_D], f[LAB_L_OUTPUTS];
     double y;
-    if (lab_l_read(input, x)) return LAB_L_NAN;
+    if (lab_l_read(input, x)) return LAB_L_NO_NUMBER;
     lab_l_network(x, iterations, f);
     y = 58.15939310069395 + 21.513286319797622 * (double)f[0];
     return y < 0.0 ? 0.0 : y > 100.0 ? 100.0 : y;

@@ -145,13 +145,13 @@ static int lab_a_read(const lab_a_input *input, float *x) {
 
 /* Not a number, and infinity. */
 static const union { uint64_t bits; double value; } lab_a_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
-#define LAB_A_NAN (lab_a_special[0].value)
+#define LAB_A_NO_NUMBER (lab_a_special[0].value)
 #define LAB_A_INFINITY (lab_a_special[1].value)
 
 static double lab_a_after(const lab_a_input *input, int iterations) {
     float x[LAB_A_D], f[LAB_A_OUTPUTS];
     double y;
-    if (lab_a_read(input, x)) return LAB_A_NAN;
+    if (lab_a_read(input, x)) return LAB_A_NO_NUMBER;
     lab_a_network(x, iterations, f);
     y = 7.666162992486644 + 46.11133713470954 * (double)f[0];
     return y < -86.18843409411964 ? -86.18843409411964 : y > 98.24972395765231 ? 98.24972395765231 : y;

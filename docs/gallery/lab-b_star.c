@@ -163,13 +163,13 @@ static int lab_b_star_read(const lab_b_star_input *input, float *x) {
 
 /* Not a number, and infinity. */
 static const union { uint64_t bits; double value; } lab_b_star_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
-#define LAB_B_STAR_NAN (lab_b_star_special[0].value)
+#define LAB_B_STAR_NO_NUMBER (lab_b_star_special[0].value)
 #define LAB_B_STAR_INFINITY (lab_b_star_special[1].value)
 
 static double lab_b_star_after(const lab_b_star_input *input, int iterations) {
     float x[LAB_B_STAR_D], f[LAB_B_STAR_OUTPUTS];
     double y;
-    if (lab_b_star_read(input, x)) return LAB_B_STAR_NAN;
+    if (lab_b_star_read(input, x)) return LAB_B_STAR_NO_NUMBER;
     lab_b_star_network(x, iterations, f);
     y = 4.060730271559363 + 47.580932526124705 * (double)f[0];
     return y < -107.85373425232731 ? -107.85373425232731 : y > 94.48771962998863 ? 94.48771962998863 : y;

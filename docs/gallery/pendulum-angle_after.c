@@ -157,13 +157,13 @@ static int pendulum_angle_after_read(const pendulum_angle_after_input *input, fl
 
 /* Not a number, and infinity. */
 static const union { uint64_t bits; double value; } pendulum_angle_after_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
-#define PENDULUM_ANGLE_AFTER_NAN (pendulum_angle_after_special[0].value)
+#define PENDULUM_ANGLE_AFTER_NO_NUMBER (pendulum_angle_after_special[0].value)
 #define PENDULUM_ANGLE_AFTER_INFINITY (pendulum_angle_after_special[1].value)
 
 static double pendulum_angle_after_after(const pendulum_angle_after_input *input, int iterations) {
     float x[PENDULUM_ANGLE_AFTER_D], f[PENDULUM_ANGLE_AFTER_OUTPUTS];
     double y;
-    if (pendulum_angle_after_read(input, x)) return PENDULUM_ANGLE_AFTER_NAN;
+    if (pendulum_angle_after_read(input, x)) return PENDULUM_ANGLE_AFTER_NO_NUMBER;
     pendulum_angle_after_network(x, iterations, f);
     y = -5.614164825758816e-17 + 0.45999398193603314 * (double)f[0];
     return y < -1.4006224272055656 ? -1.4006224272055656 : y > 1.4006224272055656 ? 1.4006224272055656 : y;

@@ -156,13 +156,13 @@ static int pendulum_speed_after_read(const pendulum_speed_after_input *input, fl
 
 /* Not a number, and infinity. */
 static const union { uint64_t bits; double value; } pendulum_speed_after_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
-#define PENDULUM_SPEED_AFTER_NAN (pendulum_speed_after_special[0].value)
+#define PENDULUM_SPEED_AFTER_NO_NUMBER (pendulum_speed_after_special[0].value)
 #define PENDULUM_SPEED_AFTER_INFINITY (pendulum_speed_after_special[1].value)
 
 static double pendulum_speed_after_after(const pendulum_speed_after_input *input, int iterations) {
     float x[PENDULUM_SPEED_AFTER_D], f[PENDULUM_SPEED_AFTER_OUTPUTS];
     double y;
-    if (pendulum_speed_after_read(input, x)) return PENDULUM_SPEED_AFTER_NAN;
+    if (pendulum_speed_after_read(input, x)) return PENDULUM_SPEED_AFTER_NO_NUMBER;
     pendulum_speed_after_network(x, iterations, f);
     y = 0.0 + 1.9751735662913545 * (double)f[0];
     return y < -3.7343281265338626 ? -3.7343281265338626 : y > 3.7343281265338626 ? 3.7343281265338626 : y;

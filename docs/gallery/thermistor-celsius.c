@@ -141,13 +141,13 @@ static int thermistor_celsius_read(const thermistor_celsius_input *input, float 
 
 /* Not a number, and infinity. */
 static const union { uint64_t bits; double value; } thermistor_celsius_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
-#define THERMISTOR_CELSIUS_NAN (thermistor_celsius_special[0].value)
+#define THERMISTOR_CELSIUS_NO_NUMBER (thermistor_celsius_special[0].value)
 #define THERMISTOR_CELSIUS_INFINITY (thermistor_celsius_special[1].value)
 
 static double thermistor_celsius_after(const thermistor_celsius_input *input, int iterations) {
     float x[THERMISTOR_CELSIUS_D], f[THERMISTOR_CELSIUS_OUTPUTS];
     double y;
-    if (thermistor_celsius_read(input, x)) return THERMISTOR_CELSIUS_NAN;
+    if (thermistor_celsius_read(input, x)) return THERMISTOR_CELSIUS_NO_NUMBER;
     thermistor_celsius_network(x, iterations, f);
     y = 28.49558429627974 + 39.0344379789947 * (double)f[0];
     return y < -47.86823161340885 ? -47.86823161340885 : y > 141.58867121948782 ? 141.58867121948782 : y;

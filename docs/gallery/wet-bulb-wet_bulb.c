@@ -150,13 +150,13 @@ static int wet_bulb_wet_bulb_read(const wet_bulb_wet_bulb_input *input, float *x
 
 /* Not a number, and infinity. */
 static const union { uint64_t bits; double value; } wet_bulb_wet_bulb_special[2] = {{(uint64_t)0x7ff8 << 48}, {(uint64_t)0x7ff0 << 48}};
-#define WET_BULB_WET_BULB_NAN (wet_bulb_wet_bulb_special[0].value)
+#define WET_BULB_WET_BULB_NO_NUMBER (wet_bulb_wet_bulb_special[0].value)
 #define WET_BULB_WET_BULB_INFINITY (wet_bulb_wet_bulb_special[1].value)
 
 static double wet_bulb_wet_bulb_after(const wet_bulb_wet_bulb_input *input, int iterations) {
     float x[WET_BULB_WET_BULB_D], f[WET_BULB_WET_BULB_OUTPUTS];
     double y;
-    if (wet_bulb_wet_bulb_read(input, x)) return WET_BULB_WET_BULB_NAN;
+    if (wet_bulb_wet_bulb_read(input, x)) return WET_BULB_WET_BULB_NO_NUMBER;
     wet_bulb_wet_bulb_network(x, iterations, f);
     y = 9.390036337489645 + 17.865064170613028 * (double)f[0];
     return y < -20.99043480149832 ? -20.99043480149832 : y > 50.035021593271324 ? 50.035021593271324 : y;

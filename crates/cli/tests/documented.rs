@@ -212,6 +212,7 @@ pages! {
     cluster: "docs/cluster.md",
     tour: "docs/tour.md",
     export: "docs/export.md",
+    gpu: "docs/gpu.md",
     optimisation: "docs/optimisation.md",
     selection: "docs/selection.md",
     store: "docs/store.md",

@@ -51,6 +51,19 @@ fn files_are_whole_and_sizes_are_told() {
     assert_eq!(place.files(), files);
 }
 
+/// Rows without a target say how far inputs reach, and are not scored.
+#[test]
+fn integers_of_rows_without_a_target() {
+    let place = fitted();
+    let table = regression_csv(120);
+    let mut lines: Vec<&str> = table.lines().collect();
+    let without = lines[5].rsplit_once(',').unwrap().0.to_string() + ",";
+    lines[5] = &without;
+    place.write("some.csv", lines.join("\n"));
+    let said = place.ok("export m.safetensors --to c --int 16 --calibrate some.csv -o some.c");
+    assert!(said.contains("120 rows"), "{said}");
+}
+
 /// A fitted model in C says what `predict` says, bit for bit.
 #[test]
 fn a_fitted_model_predicts_in_c() {

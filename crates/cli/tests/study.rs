@@ -313,10 +313,19 @@ fn lists_plans_and_protocols() {
     let whole = place.json("study plan paper");
     assert_eq!(whole["studies"].as_array().unwrap().len(), 6);
     let fits = |value: &serde_json::Value, i: usize| value["studies"][i]["fits"].as_u64().unwrap();
+    let alone = place.json("study plan cap-path");
     let shares: u64 = (1..=3)
-        .map(|i| fits(&place.json(&format!("study plan paper --shard {i}/3")), 0))
+        .map(|i| {
+            fits(
+                &place.json(&format!("study plan cap-path --shard {i}/3")),
+                0,
+            )
+        })
         .sum();
-    assert_eq!(shares, fits(&whole, 0));
+    assert_eq!(shares, fits(&alone, 0));
+    // Shares go by cost, which depends on the data.
+    let refused = place.run("study plan paper --shard 1/3");
+    assert_eq!(refused.status.code(), Some(3));
     assert!(fits(&place.json("study plan paper --quick"), 0) < fits(&whole, 0));
 }
 

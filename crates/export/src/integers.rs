@@ -127,12 +127,17 @@ fn loss(
     let same = same.filter(|(a, b)| most_likely(a) == most_likely(b));
     let same_class = classes.then(|| same.count() as f64 / rows as f64);
     let target = model.preprocessing.target().map(|target| target.name());
-    let scored = table.filter(|table| target.is_some_and(|name| table.column(name).is_some()));
+    // Rows without a target are calibrated by and not scored.
+    let scored = table.zip(target).and_then(|(table, name)| {
+        let column = table.column(name)?;
+        let some = (0..column.len()).any(|row| !column.is_missing(row));
+        some.then(|| table.clone().with_values_of(name))
+    });
     let scores = match scored {
         Some(table) => {
             let every: Vec<usize> = (0..table.rows()).collect();
-            let own = model.score(table, &every)?;
-            let found = model.score_by(table, &every, |x| integers.predict(x))?;
+            let own = model.score(&table, &every)?;
+            let found = model.score_by(&table, &every, |x| integers.predict(x))?;
             Some((own, found))
         }
         None => None,

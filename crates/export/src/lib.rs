@@ -213,7 +213,7 @@ pub enum ExportError {
     Contradiction,
     /// A prefix that no name can begin with.
     #[error(
-        "`{0}` cannot begin names: give at most 40 letters, digits and _, of ASCII, a letter first"
+        "`{0}` cannot begin names: give at most 40 letters, digits and _, of ASCII, a letter first, and no word of C, C++ or Rust"
     )]
     Prefix(String),
     /// A text that the format has no way to write.

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// Write a file instead of printing; of C, a header of the same name as well.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// What names in a C file begin with, `model` if nothing is said.
+    /// What names in a C file begin with, `model` by default.
     #[arg(long, value_name = "PREFIX")]
     name: Option<String>,
     /// Add a function for what the model says after iteration t = 1, ..., T.

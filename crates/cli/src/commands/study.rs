@@ -41,7 +41,7 @@ enum Command {
     Show(Which),
     /// Say how many fits, updates and minutes a study takes, without running it.
     Plan(plan::Arguments),
-    /// Run a study, or go on with one that was stopped.
+    /// Run a study, or resume one that was stopped.
     Run(run::Arguments),
     /// Write the scripts that run a study on a Slurm cluster, share by share, and submit them.
     ///

@@ -216,7 +216,7 @@ impl Printer<'_> {
                     None => "y".to_string(),
                 };
                 format!(
-                    "{open}    double y;\n    if (model_read(input, x)) return MODEL_NAN;\n    model_network(x, iterations, f);\n    \
+                    "{open}    double y;\n    if (model_read(input, x)) return MODEL_NO_NUMBER;\n    model_network(x, iterations, f);\n    \
                      y = {mean:?} + {sd:?} * (double)f[0];\n    return {held};\n}}\n"
                 )
             }
@@ -227,9 +227,9 @@ impl Printer<'_> {
                 };
                 format!(
                     "{exp}{open}    const double expected = {expected};\n    float rounded;\n    \
-                     if (!(expected > 0.0 && expected < 3.4028235677973366e38)) return MODEL_NAN;\n    \
+                     if (!(expected > 0.0 && expected < 3.4028235677973366e38)) return MODEL_NO_NUMBER;\n    \
                      rounded = (float)expected;\n    \
-                     if (model_read(input, x) || !(rounded > 0.0f)) return MODEL_NAN;\n    model_network(x, iterations, f);\n    \
+                     if (model_read(input, x) || !(rounded > 0.0f)) return MODEL_NO_NUMBER;\n    model_network(x, iterations, f);\n    \
                      return (double)rounded * model_exp64((double)f[0]);\n}}\n"
                 )
             }
@@ -242,7 +242,7 @@ impl Printer<'_> {
                 let values = table(constants, "        ", |v| format!("{v:?}"));
                 format!(
                     "{open}    static const double constants[] = {{\n{values}    }};\n    \
-                     const int status = model_read(input, x);\n    double y;\n    if (status & 2) return MODEL_NAN;\n    \
+                     const int status = model_read(input, x);\n    double y;\n    if (status & 2) return MODEL_NO_NUMBER;\n    \
                      model_network(x, iterations, f);\n    y = (double)f[0] - constants[{place}];\n    \
                      return status && y == y ? -MODEL_INFINITY : y;\n}}\n"
                 )

@@ -2,7 +2,7 @@ int model_classify_iteration(const model_input *input, int t, double *probabilit
     double p[MODEL_CLASSES];
     const int best = t < 1 || t > MODEL_ITERATIONS ? -1 : model_after(input, t, p);
     int k;
-    for (k = 0; probabilities && k < MODEL_CLASSES; k++) probabilities[k] = best < 0 ? MODEL_NAN : p[k];
+    for (k = 0; probabilities && k < MODEL_CLASSES; k++) probabilities[k] = best < 0 ? MODEL_NO_NUMBER : p[k];
     return best;
 }
 

@@ -3,13 +3,15 @@
 function cell(row, name) {
   if (!Object.prototype.hasOwnProperty.call(row, name)) throw new Error(`the row has no column ${JSON.stringify(name)}`);
   const value = row[name];
-  return value === undefined || value === "" || Number.isNaN(value) ? null : value;
+  const blank = typeof value === "string" && value.trim() === "";
+  return value === undefined || blank || Number.isNaN(value) ? null : value;
 }
 
 // A number of a column, or of a text that is one; null if it is missing.
 function number(row, name) {
   const value = cell(row, name);
-  const found = typeof value === "string" ? Number(value) : value;
+  const digits = typeof value === "string" && !/^\s*0[box]/i.test(value);
+  const found = digits ? Number(value) : value;
   if (value !== null && (typeof found !== "number" || Number.isNaN(found))) {
     throw new TypeError(`the column ${JSON.stringify(name)} holds numbers, not ${JSON.stringify(value)}`);
   }

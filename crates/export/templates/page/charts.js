@@ -112,7 +112,9 @@ function principal(points, before) {
   const rest = points.map((p) => p.map((v, k) => v - centre[k]));
   const along = (p, axis) => p.reduce((sum, v, k) => sum + v * axis[k], 0);
   const axes = [0, 1].map((which) => {
-    let axis = before?.[which] ?? centre.map((_, k) => 1 / (1 + ((k + which) % n)));
+    // A direction that points did not move along was zero.
+    const known = before?.[which]?.some((v) => v !== 0) ? before[which] : null;
+    let axis = known ?? centre.map((_, k) => 1 / (1 + ((k + which) % n)));
     for (let round = 0; round < 60; round++) {
       const next = axis.map(() => 0);
       for (const p of rest) {
@@ -120,7 +122,10 @@ function principal(points, before) {
         p.forEach((v, k) => (next[k] += a * v));
       }
       const size = Math.hypot(...next);
-      if (!(size > 1e-30)) break;
+      if (!(size > 1e-30)) {
+        axis = next.map(() => 0);
+        break;
+      }
       axis = next.map((v) => v / size);
     }
     for (const p of rest) {

@@ -37,7 +37,8 @@ function showMap(k, what) {
   const [a, b] = pair.map((i) => fields[i]);
   const side = Math.round(Math.min(44, Math.max(14, Math.sqrt(2e6 / about.multiplyAdds))));
   const place = (field, i) => field.low + ((field.high - field.low) * (i + 0.5)) / side;
-  const cells = Object.entries(row());
+  // Not the entries of the row: names that look like integers come first there.
+  const cells = fields.map((field) => [field.name, field.value]);
   const values = [];
   for (let j = side - 1; j >= 0; j--) {
     for (let i = 0; i < side; i++) {

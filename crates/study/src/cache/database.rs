@@ -37,13 +37,19 @@ impl Database {
                 other => break other,
             }
         };
-        let connection = connection.map_err(|e| StudyError::Cache {
+        let why = match connection {
+            Ok(Some(connection)) => {
+                return Ok(Self {
+                    connection: Mutex::new(connection),
+                    path,
+                });
+            }
+            Ok(None) => "it is not a cache of fits that this program knows".to_string(),
+            Err(e) => e.to_string(),
+        };
+        Err(StudyError::Cache {
             path: path.display().to_string(),
-            why: e.to_string(),
-        })?;
-        Ok(Self {
-            connection: Mutex::new(connection),
-            path,
+            why,
         })
     }
 
@@ -66,28 +72,31 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
-fn prepared(path: &Path) -> rusqlite::Result<Connection> {
+/// None if the file is something else, which then stays as it is.
+fn prepared(path: &Path) -> rusqlite::Result<Option<Connection>> {
     let c = Connection::open(path)?;
     c.busy_timeout(PATIENCE)?;
+    let pragma = |name: &str| c.pragma_query_value(None, name, |r| r.get::<_, i64>(0));
+    let ours = || -> rusqlite::Result<bool> {
+        let found = (pragma("application_id")?, pragma("user_version")?);
+        Ok(found == (APPLICATION, VERSION))
+    };
+    let is_new = !ours()? && {
+        let tables: i64 = c.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
+        // Another process may have made it in between.
+        if tables > 0 && !ours()? {
+            return Ok(None);
+        }
+        tables == 0
+    };
     c.pragma_update(None, "journal_mode", "WAL")?;
     c.pragma_update(None, "synchronous", "NORMAL")?;
-    let pragma = |name: &str| c.pragma_query_value(None, name, |r| r.get::<_, i64>(0));
-    if (pragma("application_id")?, pragma("user_version")?) == (APPLICATION, VERSION) {
-        return Ok(c);
+    if is_new {
+        c.execute_batch(&format!(
+            "BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
+        ))?;
     }
-    let tables: i64 = c.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
-    if tables > 0 {
-        // Another process may have made it in between.
-        if (pragma("application_id")?, pragma("user_version")?) == (APPLICATION, VERSION) {
-            return Ok(c);
-        }
-        let why = "it is not a cache of fits that this program knows".to_string();
-        return Err(rusqlite::Error::InvalidParameterName(why));
-    }
-    c.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
-    ))?;
-    Ok(c)
+    Ok(Some(c))
 }
 
 impl Shelf for Database {

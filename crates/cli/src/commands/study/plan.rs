@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     /// The share of one of several machines.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Say how long the longest of so many shares takes.
+    /// Say how long the longest of N shares takes.
     #[arg(
         long,
         value_name = "N",
