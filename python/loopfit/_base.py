@@ -253,7 +253,7 @@ def _columns_of(estimator: Any, X: Any) -> Any:
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and hasattr(X, "columns") and set(names) <= set(X.columns):
         return X[list(names)]
-    shape = getattr(X, "shape", ())
+    shape: Any = getattr(X, "shape", ())
     if names is None and len(shape) == 2 and shape[1] > estimator.n_features_in_:
         # The last columns never changed in the training rows: the file does not know them.
         return X[:, : estimator.n_features_in_] if isinstance(X, np.ndarray) else X

