@@ -1,6 +1,6 @@
 //! Fits on an NVIDIA GPU, with the bits of the processor.
 //!
-//! [`Cuda`] is a [`Backend`]: fits of one shape and timetable run in step, sixteen lanes of samples each, as on the processor. Every
+//! [`Cuda`] is a [`Backend`](loopfit_engine::Backend): fits of one shape and timetable run in step, sixteen lanes of samples each, as on the processor. Every
 //! operation is the processor's and every sum has its order, so that a specification has the same outcome here and there. The
 //! driver and NVRTC are loaded when a GPU is asked for; kernels are compiled for what a run needs and kept on disk. What the
 //! kernels cannot run, Transformers and states of more than sixteen numbers, runs on the processor beside them.
