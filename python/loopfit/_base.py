@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from loopfit import _loopfit
+from loopfit import _loopfit, distributed
 from loopfit._data import Rows
 from loopfit._frames import frame, shown
 from loopfit._loopfit import Model
@@ -79,7 +79,7 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         asked = self._asked(target=target, task=task)
         verbose = whole("verbose", self.verbose, 0)
         with Bar(verbose, type(self).__name__) as bar:
-            self.model_, self._found = _loopfit.fit(table, asked, bar.call)
+            self.model_, self._found = distributed.fit(table, asked, bar.call, self.n_jobs)
         if verbose > 0:
             for sentence in [*self._found["notes"], *self._found["conclusions"]]:
                 print(sentence, file=sys.stderr)
@@ -339,7 +339,8 @@ def threads(value: Any) -> int:
     """
     if value is None:
         text = os.environ.get("OMP_NUM_THREADS", "")
-        return int(text) if text.isdecimal() else 0
+        # Workers of joblib that are told nothing share the machine with each other.
+        return int(text) if text.isdecimal() else int(distributed.in_worker())
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise TypeError(f"n_jobs is a whole number or None, not {value!r}")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from loopfit import _loopfit
+from loopfit import _loopfit, distributed
 from loopfit._base import COLORS, whole
 from loopfit._estimators import LoopClassifier, LoopRegressor
 from loopfit._frames import frame, shown
@@ -86,7 +86,7 @@ def compare(
         first = asked["seed"]
         chosen = [first + k for k in range(whole("seeds", seeds, 1))]
     with Bar(estimator.verbose, "comparison") as bar:
-        rows, about = _loopfit.compare(table, asked, chosen, bar.call)
+        rows, about = distributed.compare(table, asked, chosen, bar.call, estimator.n_jobs)
     summary = about["methods"]
     methods = [
         (

@@ -1,8 +1,8 @@
 //! Tables from the interpreter's memory.
 
 use crate::errors::of_library;
-use loopfit::Error;
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use loopfit::{Column, Error};
+use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 /// Named columns; built one after the other.
@@ -43,6 +43,22 @@ impl Table {
     fn texts(&mut self, name: &str, cells: Vec<Option<String>>) -> PyResult<()> {
         let cells = cells.iter().map(Option::as_deref);
         self.put(|table| table.with_texts(name, cells))
+    }
+
+    /// Names and cells of all columns: arrays of numbers, lists of texts.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+        let columns = self.0.clone().into_columns().into_iter();
+        let cells = |column: Column| match column {
+            Column::Numeric(values) => Ok(values.into_pyarray(py).into_any()),
+            Column::Categorical(texts) => {
+                let of = |code: &u32| texts.categories.get(*code as usize);
+                let cells: Vec<Option<&String>> = texts.codes.iter().map(of).collect();
+                cells.into_pyobject(py)
+            }
+        };
+        columns
+            .map(|(name, column)| Ok((name, cells(column)?)))
+            .collect()
     }
 
     /// SHA-256 of names and cells.

@@ -1,8 +1,9 @@
 //! The library's sentences as exceptions.
 
 use loopfit::Error;
-use loopfit::details::ModelError;
+use loopfit::details::{ModelError, SearchError, SpecError};
 use loopfit_model::file::FileError;
+use loopfit_study::StudyError;
 use pyo3::exceptions::{
     PyFileNotFoundError, PyIsADirectoryError, PyOSError, PyPermissionError, PyRuntimeError,
     PyValueError,
@@ -16,6 +17,29 @@ pub(crate) fn of_library(error: Error) -> PyErr {
     match error {
         Error::File(file) | Error::Model(ModelError::File(file)) => of_file(file, sentence),
         Error::Failed | Error::Threads(_) => PyRuntimeError::new_err(sentence),
+        Error::Search(SearchError::Spec(SpecError::Backend { .. })) => {
+            PyRuntimeError::new_err(sentence)
+        }
+        _ => PyValueError::new_err(sentence),
+    }
+}
+
+/// The same for a study: what workers did is a `RuntimeError`, what a directory or a file did an `OSError`.
+pub(crate) fn of_study(error: StudyError) -> PyErr {
+    let sentence = error.to_string();
+    match error {
+        StudyError::Search { why, .. }
+            if matches!(*why, SearchError::Spec(SpecError::Backend { .. })) =>
+        {
+            PyRuntimeError::new_err(sentence)
+        }
+        StudyError::Interrupted => PyRuntimeError::new_err(sentence),
+        StudyError::File { .. }
+        | StudyError::Unreadable { .. }
+        | StudyError::NotAFile { .. }
+        | StudyError::Store { .. }
+        | StudyError::Cache { .. }
+        | StudyError::Busy { .. } => PyOSError::new_err(sentence),
         _ => PyValueError::new_err(sentence),
     }
 }

@@ -1,12 +1,16 @@
 //! Fits, comparisons and curves.
 
 use crate::data::Table;
+use crate::distributed::Desk;
 use crate::errors::of_library;
 use crate::model::{Model, method, shape};
 use crate::work::{Watch, beside};
 use loopfit::details::Entry;
-use loopfit::{Activation, Effort, Fit, Fits, Fitted, Method, Noise, Step, TaskKind, Tokens};
+use loopfit::{
+    Activation, Effort, Fit, Fits, Fitted, Method, Noise, Runner, Step, TaskKind, Tokens, lowest_on,
+};
 use loopfit_numerics::named::Named;
+use loopfit_numerics::sum::{mean, standard_error};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -58,7 +62,13 @@ fn all_named<T: Named>(what: &str, names: &[String]) -> PyResult<Vec<T>> {
 }
 
 impl Asked {
-    fn fit<'a>(&self, table: &'a loopfit::Table, watch: &'a Watch) -> PyResult<Fit<'a>> {
+    /// By the workers of a desk, if there is one.
+    fn fit<'a>(
+        &self,
+        table: &'a loopfit::Table,
+        watch: &'a Watch,
+        runner: Option<Runner>,
+    ) -> PyResult<Fit<'a>> {
         let mut fit = Fit::new(table)
             .budget(self.budget)
             .methods(all_named::<Method>("method", &self.methods)?)
@@ -69,6 +79,9 @@ impl Asked {
                 Asking::Named(name) => named("effort", name)?,
             })
             .progress(|now| watch.follow(now));
+        if let Some(runner) = runner {
+            fit = fit.runner(runner);
+        }
         if let Some(target) = &self.target {
             fit = fit.target(target);
         }
@@ -132,14 +145,16 @@ impl Asked {
 
 /// Selects, fits and judges: the model, and a dictionary of what was found.
 #[pyfunction]
+#[pyo3(signature = (table, asked, progress, desk = None))]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
     table: &Table,
     asked: Asked,
     progress: Option<&Bound<'py, PyAny>>,
+    desk: Option<&Desk>,
 ) -> PyResult<(Model, Bound<'py, PyDict>)> {
     let fits = beside(py, progress, |watch| {
-        let fit = asked.fit(&table.0, watch)?;
+        let fit = asked.fit(&table.0, watch, desk.map(Desk::runner))?;
         fit.run().map_err(of_library)
     })??;
     let found = describe(py, &fits)?;
@@ -213,21 +228,23 @@ fn result<'py>(py: Python<'py>, fitted: &Fitted) -> PyResult<Bound<'py, PyDict>>
 
 /// Methods side by side over seeds: rows of errors, and a dictionary of what they mean.
 #[pyfunction]
+#[pyo3(signature = (table, asked, seeds, progress, desk = None))]
 pub(crate) fn compare<'py>(
     py: Python<'py>,
     table: &Table,
     asked: Asked,
     seeds: Vec<u64>,
     progress: Option<&Bound<'py, PyAny>>,
+    desk: Option<&Desk>,
 ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyDict>)> {
     let comparison = beside(py, progress, |watch| {
-        let fit = asked.fit(&table.0, watch)?;
+        let fit = asked.fit(&table.0, watch, desk.map(Desk::runner))?;
         fit.compare(seeds).map_err(of_library)
     })??;
     let rows = PyList::empty(py);
     let about = PyDict::new(py);
-    let methods = PyList::empty(py);
-    for (compared, wins) in comparison.methods.iter().zip(comparison.lowest_on()) {
+    let mut methods = Vec::new();
+    for compared in &comparison.methods {
         for ((seed, error), network) in comparison
             .seeds
             .iter()
@@ -242,17 +259,31 @@ pub(crate) fn compare<'py>(
             shape(&row, network)?;
             rows.append(row)?;
         }
-        let own = PyDict::new(py);
-        own.set_item("method", compared.name().to_lowercase())?;
-        own.set_item("mean", compared.mean())?;
-        own.set_item("standard_error", compared.standard_error())?;
-        own.set_item("lowest_on", wins)?;
-        methods.append(own)?;
+        methods.push((compared.name().to_lowercase(), compared.errors.clone()));
     }
-    about.set_item("methods", methods)?;
+    about.set_item("methods", summary(py, methods)?)?;
     about.set_item("metric", comparison.subject.test_error)?;
     about.set_item("notes", &comparison.notes)?;
     Ok((rows, about))
+}
+
+/// What errors of methods on the same seeds amount to: a dictionary for each.
+#[pyfunction]
+pub(crate) fn summary(
+    py: Python<'_>,
+    methods: Vec<(String, Vec<f64>)>,
+) -> PyResult<Bound<'_, PyList>> {
+    let errors: Vec<&[f64]> = methods.iter().map(|(_, errors)| &errors[..]).collect();
+    let summary = PyList::empty(py);
+    for ((name, errors), wins) in methods.iter().zip(lowest_on(&errors)) {
+        let own = PyDict::new(py);
+        own.set_item("method", name)?;
+        own.set_item("mean", mean(errors))?;
+        own.set_item("standard_error", standard_error(errors))?;
+        own.set_item("lowest_on", wins)?;
+        summary.append(own)?;
+    }
+    Ok(summary)
 }
 
 /// The error against the cap: a row for each cap, and a dictionary of what stands beside them.
@@ -265,7 +296,7 @@ pub(crate) fn curve<'py>(
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyDict>)> {
     let (curve, metric) = beside(py, progress, |watch| {
-        let plan = asked.fit(&table.0, watch)?.prepare_curve();
+        let plan = asked.fit(&table.0, watch, None)?.prepare_curve();
         let plan = plan.map_err(of_library)?;
         let curve = plan.run(caps).map_err(of_library)?;
         Ok::<_, PyErr>((curve, plan.subject().validation_error))

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod data;
+mod distributed;
 mod errors;
 mod figure;
 mod fit;
@@ -19,9 +20,11 @@ mod _loopfit {
     #[pymodule_export]
     use crate::data::Table;
     #[pymodule_export]
+    use crate::distributed::{Desk, make_fits, run_study};
+    #[pymodule_export]
     use crate::figure::{curves, pairs};
     #[pymodule_export]
-    use crate::fit::{compare, curve, fit};
+    use crate::fit::{compare, curve, fit, summary};
     #[pymodule_export]
     use crate::model::Model;
     use pyo3::prelude::*;

@@ -16,17 +16,25 @@ const PERIOD: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub(crate) struct Watch {
     stop: AtomicBool,
-    now: Mutex<Option<Progress>>,
+    now: Mutex<Option<Told>>,
 }
+
+/// The part that is done, the best error and the updates so far.
+type Told = (f64, Option<f64>, Option<u64>);
 
 impl Watch {
     /// For [`loopfit::Fit::progress`].
     pub(crate) fn follow(&self, now: Progress) -> ControlFlow<()> {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
-        match self.stop.load(Ordering::Relaxed) {
+        match self.hears((now.done, now.best, now.updates)) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
+    }
+
+    /// Takes how far the work is; whether it is to stop.
+    pub(crate) fn hears(&self, now: Told) -> bool {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        self.stop.load(Ordering::Relaxed)
     }
 }
 
@@ -76,7 +84,7 @@ impl Watch {
     fn tell(&self, progress: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let now = *self.now.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(progress), Some(now)) = (progress, now) {
-            progress.call1((now.done, now.best, now.updates))?;
+            progress.call1(now)?;
         }
         Ok(())
     }

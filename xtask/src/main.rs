@@ -138,7 +138,7 @@ fn release() -> Result<std::path::PathBuf> {
 /// The command line as tests have it, built now.
 fn development() -> Result<std::path::PathBuf> {
     let mut cargo = command("cargo");
-    cargo.args(["build", "--package", "loopfit-cli"]);
+    cargo.args(["build", "--all-features", "--package", "loopfit-cli"]);
     succeed(&mut cargo, "the build")?;
     Ok(workspace().join("target/debug/loopfit"))
 }

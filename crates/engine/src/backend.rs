@@ -3,6 +3,7 @@
 use crate::fit::FitOutcome;
 use crate::run::Control;
 use crate::spec::{FitSpec, SpecError};
+use std::sync::Arc;
 
 /// Runs fits. Searches and studies ask for outcomes of specifications and know nothing else of an engine, so that another one, on
 /// another machine or device, is another implementation of this trait.
@@ -28,6 +29,30 @@ pub trait Backend: Sync {
         control: &Control,
         finished: &(dyn Fn(usize, &FitOutcome) + Sync),
     ) -> Result<Vec<FitOutcome>, SpecError>;
+}
+
+/// A backend that several hold.
+impl<B: Backend + Send + ?Sized> Backend for Arc<B> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn bits(&self) -> &str {
+        (**self).bits()
+    }
+
+    fn threads(&self) -> &Threads {
+        (**self).threads()
+    }
+
+    fn run(
+        &self,
+        specs: &[FitSpec],
+        control: &Control,
+        finished: &(dyn Fn(usize, &FitOutcome) + Sync),
+    ) -> Result<Vec<FitOutcome>, SpecError> {
+        (**self).run(specs, control, finished)
+    }
 }
 
 /// A number of threads to work on.

@@ -68,10 +68,10 @@ pub struct Compared {
 }
 
 impl<'a> ComparisonPlan<'a> {
-    pub(crate) fn new(fit: Fit<'a>, seeds: Vec<u64>) -> Result<Self, Error> {
+    pub(crate) fn new(mut fit: Fit<'a>, seeds: Vec<u64>) -> Result<Self, Error> {
         let first = *seeds.first().ok_or(Error::Nothing("seed"))?;
         let source = fit.source(first)?;
-        let engine = Runner::new(fit.device, fit.threads)?;
+        let engine = fit.take_runner()?;
         let control = fit.control();
         if fit.bound.is_some() {
             return Err(Error::Only {
@@ -290,16 +290,22 @@ fn most_updates(seeds: &[SeedFits], method: usize) -> u64 {
 impl Comparison {
     /// On how many seeds each method has the lowest error, in the order of the methods.
     pub fn lowest_on(&self) -> Vec<usize> {
-        let error = |method: usize, seed: usize| self.methods[method].errors[seed];
-        let lowest = |seed: usize| {
-            (0..self.methods.len()).min_by(|a, b| error(*a, seed).total_cmp(&error(*b, seed)))
-        };
-        let mut wins = vec![0; self.methods.len()];
-        for winner in (0..self.seeds.len()).filter_map(lowest) {
-            wins[winner] += 1;
-        }
-        wins
+        let errors: Vec<&[f64]> = self.methods.iter().map(|m| &m.errors[..]).collect();
+        lowest_on(&errors)
     }
+}
+
+/// On how many seeds each of some methods has the lowest error, from their errors seed by seed; the first of equals counts.
+pub fn lowest_on(methods: &[&[f64]]) -> Vec<usize> {
+    let seeds = methods.iter().map(|errors| errors.len()).min().unwrap_or(0);
+    let lowest = |seed: usize| {
+        (0..methods.len()).min_by(|a, b| methods[*a][seed].total_cmp(&methods[*b][seed]))
+    };
+    let mut wins = vec![0; methods.len()];
+    for winner in (0..seeds).filter_map(lowest) {
+        wins[winner] += 1;
+    }
+    wins
 }
 
 impl Compared {

@@ -28,7 +28,7 @@ impl Named for Device {
     }
 }
 
-/// An engine of a [`Device`].
+/// What runs stochastic fits: an engine of a [`Device`], or another one.
 pub struct Runner(Box<dyn Backend + Send + Sync>);
 
 impl Runner {
@@ -40,6 +40,11 @@ impl Runner {
             Device::Cuda => gpu(threads, false),
             Device::Auto => gpu(threads, true).or_else(|_| processor()),
         }
+    }
+
+    /// Another engine, such as one that hands its fits out to other machines.
+    pub fn of(backend: impl Backend + Send + 'static) -> Self {
+        Self(Box::new(backend))
     }
 }
 

@@ -5,7 +5,7 @@ mod given;
 use crate::progress::{Progress, Watch};
 use crate::{
     Activation, Comparison, ComparisonPlan, Curve, CurvePlan, Device, Effort, Error, Fits, Method,
-    Noise, Plan, Simulation, Table,
+    Noise, Plan, Runner, Simulation, Table,
 };
 use loopfit_data::TaskKind;
 use loopfit_model::{ArchitectureChoice, Tokens, Tying};
@@ -56,6 +56,7 @@ pub struct Fit<'a> {
     pub(crate) seed: u64,
     pub(crate) threads: usize,
     pub(crate) device: Device,
+    runner: Option<Runner>,
     architectures: Vec<ArchitectureChoice>,
     shapes: Vec<(usize, usize, Tying)>,
     /// Whether the tokens of Transformers were chosen.
@@ -115,6 +116,7 @@ impl<'a> Fit<'a> {
             seed: 0,
             threads: 0,
             device: Device::Cpu,
+            runner: None,
             architectures: vec![ArchitectureChoice::Ffn],
             shapes: Vec::new(),
             tokens: false,
@@ -263,6 +265,13 @@ impl<'a> Fit<'a> {
         self
     }
 
+    /// Have the fits of a stochastic search run by this, in place of a [`device`](Fit::device) and its [`threads`](Fit::threads). Of
+    /// engines that promise the same bits none changes a result.
+    pub fn runner(mut self, runner: Runner) -> Self {
+        self.runner = Some(runner);
+        self
+    }
+
     /// Number of threads; 0, the default, is one for each core.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
@@ -349,6 +358,14 @@ impl<'a> Fit<'a> {
     /// the rows need. All rows are for the selection, and the budget plays no part.
     pub fn curve(self, caps: impl IntoIterator<Item = usize>) -> Result<Curve, Error> {
         self.prepare_curve()?.run(caps)
+    }
+
+    /// What runs the fits.
+    pub(crate) fn take_runner(&mut self) -> Result<Runner, Error> {
+        match self.runner.take() {
+            Some(runner) => Ok(runner),
+            None => Ok(Runner::new(self.device, self.threads)?),
+        }
     }
 
     fn iteration_counts(&self) -> Vec<usize> {

@@ -31,6 +31,7 @@ pub mod details {
     pub use loopfit_fitted::{ApplyError, ModelError};
     pub use loopfit_model::ShapeError;
     pub use loopfit_model::file::FileError;
+    pub use loopfit_search::SearchError;
     pub use loopfit_search::estimate::{Ask, Entry, Estimate};
     pub use loopfit_search::fit::{MethodFit, Request};
     pub use loopfit_search::replication::Replication;
@@ -48,7 +49,7 @@ mod plan;
 mod progress;
 mod subject;
 
-pub use comparison::{Compared, Comparison, ComparisonPlan};
+pub use comparison::{Compared, Comparison, ComparisonPlan, lowest_on};
 pub use curve::CurvePlan;
 pub use device::{Device, Runner};
 pub use effort::Effort;

@@ -32,9 +32,9 @@ enum Way {
 }
 
 impl<'a> Plan<'a> {
-    pub(crate) fn new(fit: Fit<'a>) -> Result<Self, Error> {
+    pub(crate) fn new(mut fit: Fit<'a>) -> Result<Self, Error> {
         let source = fit.source(fit.seed)?;
-        let engine = Runner::new(fit.device, fit.threads)?;
+        let engine = fit.take_runner()?;
         let control = fit.control();
         match fit.is_estimated(&source)? {
             true => Self::of_estimate(fit, &source, engine, control),

@@ -7,7 +7,7 @@
 mod database;
 mod files;
 mod mounts;
-mod record;
+pub(crate) mod record;
 
 use crate::StudyError;
 use crate::store::{Store, StoredFit};
@@ -159,7 +159,7 @@ impl Cache {
 }
 
 /// The name of a fit's result.
-fn key(spec: &str, bits: &str) -> String {
+pub(crate) fn key(spec: &str, bits: &str) -> String {
     let mut hasher = Sha256::new();
     for part in [VERSION, bits, "\n", spec] {
         hasher.update(part);

@@ -44,6 +44,14 @@ pub(crate) fn of_validation(spec: &FitSpec) -> f64 {
     PER_VALID_FLOP * flops + PER_VALID_ROW * rows as f64
 }
 
+/// Seconds of a fit: its updates, the validations between them and those at both ends.
+pub(crate) fn of_fit(spec: &FitSpec) -> f64 {
+    let stages = spec.stages.iter();
+    let updates: usize = stages.clone().map(|stage| stage.updates).sum();
+    let validations = stages.map(|stage| stage.updates as f64 / stage.validate_every as f64);
+    updates as f64 * of_update(spec) + (2.0 + validations.sum::<f64>()) * of_validation(spec)
+}
+
 /// Seconds of so many updates and operations of searches, whose networks are not one.
 pub(crate) fn of_search(updates: f64, flops: f64) -> f64 {
     PER_UPDATE * updates + PER_FLOP * flops

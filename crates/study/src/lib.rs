@@ -3,6 +3,7 @@
 //! - [`protocol`]: what a study does, as a checked and hashed TOML file;
 //! - [`builtin`]: the studies that come with the program, the paper's among them;
 //! - [`cache`]: fits by what they are, for all studies and machines;
+//! - [`elsewhere`]: fits that other processes and machines make, handed out in batches;
 //! - [`run`]: from a protocol to records, on any number of threads, in shares, resumed at will;
 //! - [`shares`]: who runs what, where several machines do, by predicted cost;
 //! - [`store`]: the SQLite file, its export and the merging of shares;
@@ -21,6 +22,7 @@
 
 pub mod builtin;
 pub mod cache;
+pub mod elsewhere;
 pub mod models;
 pub mod progress;
 pub mod protocol;
@@ -36,6 +38,7 @@ mod baseline;
 mod contender;
 mod continuation;
 mod cost;
+mod described;
 mod error;
 mod forecast;
 mod grid;

@@ -2,14 +2,11 @@
 
 use crate::StudyError;
 use crate::cache::Cache;
+use crate::described::Describer;
 use crate::progress::Progress;
 use crate::store::{Store, StoredFit};
-use loopfit_data::Samples;
-use loopfit_engine::{Backend, Control, FitOutcome, FitSpec, Start, Stop};
-use loopfit_numerics::text::hex;
-use serde_json::json;
-use sha2::{Digest, Sha256};
-use std::sync::{Arc, Mutex, PoisonError};
+use loopfit_engine::{Backend, Control, FitOutcome, FitSpec, Stop};
+use std::sync::{Mutex, PoisonError};
 
 /// What runs fits and where they are kept.
 #[derive(Clone, Copy)]
@@ -30,8 +27,7 @@ pub(crate) struct Workshop<'a> {
 pub(crate) struct Recorder<'a> {
     workshop: Workshop<'a>,
     task: &'a str,
-    /// Hashes of samples that were seen, by their place in memory.
-    hashes: Mutex<Vec<(Arc<Samples>, String)>>,
+    describer: Describer,
 }
 
 /// A fit and its name in the task.
@@ -45,7 +41,7 @@ impl<'a> Recorder<'a> {
         Self {
             workshop,
             task,
-            hashes: Mutex::default(),
+            describer: Describer::default(),
         }
     }
 
@@ -55,7 +51,7 @@ impl<'a> Recorder<'a> {
         let mut outcomes: Vec<Option<FitOutcome>> = Vec::with_capacity(jobs.len());
         let mut missing: Vec<(usize, String)> = Vec::new();
         for (i, job) in jobs.iter().enumerate() {
-            let spec = self.describe(&job.spec);
+            let spec = self.describer.describe(&job.spec);
             let mut stored = w.store.fit(w.study, self.task, &job.name)?;
             if stored.is_none() {
                 stored = self.remembered(job, &spec)?;
@@ -125,40 +121,5 @@ impl<'a> Recorder<'a> {
         };
         w.store.put_fit(w.study, self.task, &job.name, &fit)?;
         Ok(Some(fit))
-    }
-
-    /// All that a fit depends on, as canonical JSON; samples and given coefficients by hash.
-    fn describe(&self, spec: &FitSpec) -> String {
-        let start = match &spec.start {
-            Start::Fresh {
-                outgoing_multiplier,
-            } => json!({ "fresh": { "outgoing_multiplier": outgoing_multiplier } }),
-            Start::Given(parameters) => {
-                let values = parameters.values().iter();
-                let bytes: Vec<u8> = values.flat_map(|v| v.to_le_bytes()).collect();
-                json!({ "given": hex(Sha256::digest(&bytes)) })
-            }
-        };
-        json!({
-            "network": spec.network,
-            "likelihood": spec.likelihood,
-            "bounds": spec.bounds,
-            "train": self.hash(&spec.train),
-            "valid": self.hash(&spec.valid),
-            "start": start,
-            "stages": spec.stages,
-            "stream": format!("{:016x}", spec.stream.key()),
-        })
-        .to_string()
-    }
-
-    fn hash(&self, samples: &Arc<Samples>) -> String {
-        let mut hashes = self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, hash)) = hashes.iter().find(|(seen, _)| Arc::ptr_eq(seen, samples)) {
-            return hash.clone();
-        }
-        let hash = samples.hash();
-        hashes.push((samples.clone(), hash.clone()));
-        hash
     }
 }

@@ -21,7 +21,7 @@ struct Header {
     seconds: f64,
 }
 
-pub(super) fn write(fit: &StoredFit) -> Vec<u8> {
+pub(crate) fn write(fit: &StoredFit) -> Vec<u8> {
     let row = FitRow::of(fit);
     let header = Header {
         spec: row.spec,
@@ -44,7 +44,7 @@ pub(super) fn write(fit: &StoredFit) -> Vec<u8> {
 }
 
 /// The fit of bytes that are as they were written and hold what was asked for.
-pub(super) fn read(bytes: &[u8], spec: &str, bits: &str) -> Option<StoredFit> {
+pub(crate) fn read(bytes: &[u8], spec: &str, bits: &str) -> Option<StoredFit> {
     let rest = bytes.strip_prefix(VERSION.as_bytes())?;
     let (sum, content) = split_line(rest)?;
     if hex(Sha256::digest(content)).as_bytes() != sum {
