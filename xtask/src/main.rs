@@ -138,7 +138,8 @@ fn release() -> Result<std::path::PathBuf> {
 /// The command line as tests have it, built now.
 fn development() -> Result<std::path::PathBuf> {
     let mut cargo = command("cargo");
-    cargo.args(["build", "--all-features", "--package", "loopfit-cli"]);
+    // Features as in `cargo xtask test`, so that nothing is built twice.
+    cargo.args(["build", "--workspace", "--all-features", "--bins"]);
     succeed(&mut cargo, "the build")?;
     Ok(workspace().join("target/debug/loopfit"))
 }

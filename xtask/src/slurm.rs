@@ -49,7 +49,10 @@ pub(crate) fn run() -> Result<()> {
             missing.join(", ")
         );
     }
-    let loopfit = development()?;
+    let loopfit = match std::env::var_os("LOOPFIT_COMMAND") {
+        Some(named) => PathBuf::from(named),
+        None => development()?,
+    };
     let folder = workspace().join("target/slurm");
     if folder.exists() {
         fs::remove_dir_all(&folder).context("cannot empty target/slurm")?;
