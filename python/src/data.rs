@@ -4,10 +4,11 @@ use crate::errors::of_library;
 use loopfit::Error;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
+use std::sync::Arc;
 
 /// Named columns; built one after the other.
 #[pyclass(module = "loopfit._loopfit")]
-pub(crate) struct Table(pub(crate) loopfit::Table);
+pub(crate) struct Table(pub(crate) Arc<loopfit::Table>);
 
 #[pymethods]
 impl Table {
@@ -15,7 +16,7 @@ impl Table {
     #[new]
     #[pyo3(signature = (source = "memory"))]
     fn new(source: &str) -> Self {
-        Self(loopfit::Table::without_columns(source))
+        Self(Arc::new(loopfit::Table::without_columns(source)))
     }
 
     /// One more column of numbers; NaN is a missing cell.
@@ -60,8 +61,10 @@ impl Table {
         &mut self,
         with: impl FnOnce(loopfit::Table) -> Result<loopfit::Table, loopfit::TableError>,
     ) -> PyResult<()> {
-        let before = std::mem::replace(&mut self.0, loopfit::Table::without_columns(""));
-        self.0 = with(before).map_err(|error| of_library(Error::Table(error)))?;
+        let nothing = Arc::new(loopfit::Table::without_columns(""));
+        let before = Arc::unwrap_or_clone(std::mem::replace(&mut self.0, nothing));
+        let table = with(before).map_err(|error| of_library(Error::Table(error)))?;
+        self.0 = Arc::new(table);
         Ok(())
     }
 }
