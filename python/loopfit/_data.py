@@ -46,7 +46,8 @@ class Rows:
             ensure_all_finite=False,
             ensure_min_samples=2 if reset else 1,
         )
-        self.matrix = matrix
+        # What comes from another process may lie anywhere.
+        self.matrix = np.require(matrix, requirements="A")
         self.rows = matrix.shape[0]
         given = getattr(estimator, "feature_names_in_", None)
         self.names = names_of(matrix.shape[1]) if given is None else [str(name) for name in given]
@@ -153,7 +154,7 @@ def target_of(estimator: Any, y: Any, rows: int, *, numeric: bool) -> Any:
         if y.dtype.kind == "c":
             raise ValueError("Complex data not supported")
         try:
-            return np.ascontiguousarray(y, dtype=np.float64)
+            return np.require(y, np.float64, ["C", "A"])
         except TypeError as error:
             raise ValueError(str(error)) from None
     return y

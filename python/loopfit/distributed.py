@@ -253,7 +253,8 @@ def _one_seed(
     table = _loopfit.Table()
     for name, cells in columns:
         if isinstance(cells, np.ndarray):
-            table.numbers(name, cells)
+            # What comes from another process may lie anywhere.
+            table.numbers(name, np.require(cells, np.float64, "A"))
         else:
             table.texts(name, cells)
     return _loopfit.compare(table, asked, [seed], None)

@@ -4,10 +4,11 @@ use crate::errors::of_library;
 use loopfit::{Column, Error};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
+use std::sync::Arc;
 
 /// Named columns; built one after the other.
 #[pyclass(module = "loopfit._loopfit")]
-pub(crate) struct Table(pub(crate) loopfit::Table);
+pub(crate) struct Table(pub(crate) Arc<loopfit::Table>);
 
 #[pymethods]
 impl Table {
@@ -15,7 +16,7 @@ impl Table {
     #[new]
     #[pyo3(signature = (source = "memory"))]
     fn new(source: &str) -> Self {
-        Self(loopfit::Table::without_columns(source))
+        Self(Arc::new(loopfit::Table::without_columns(source)))
     }
 
     /// One more column of numbers; NaN is a missing cell.
@@ -47,7 +48,7 @@ impl Table {
 
     /// Names and cells of all columns: arrays of numbers, lists of texts.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
-        let columns = self.0.clone().into_columns().into_iter();
+        let columns = loopfit::Table::clone(&self.0).into_columns().into_iter();
         let cells = |column: Column| match column {
             Column::Numeric(values) => Ok(values.into_pyarray(py).into_any()),
             Column::Categorical(texts) => {
@@ -76,8 +77,10 @@ impl Table {
         &mut self,
         with: impl FnOnce(loopfit::Table) -> Result<loopfit::Table, loopfit::TableError>,
     ) -> PyResult<()> {
-        let before = std::mem::replace(&mut self.0, loopfit::Table::without_columns(""));
-        self.0 = with(before).map_err(|error| of_library(Error::Table(error)))?;
+        let nothing = Arc::new(loopfit::Table::without_columns(""));
+        let before = Arc::unwrap_or_clone(std::mem::replace(&mut self.0, nothing));
+        let table = with(before).map_err(|error| of_library(Error::Table(error)))?;
+        self.0 = Arc::new(table);
         Ok(())
     }
 }

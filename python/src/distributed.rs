@@ -126,15 +126,17 @@ pub(crate) fn run_study(
         Some(desk) => desk.runner(),
         None => Runner::of(Engine::new(threads).map_err(|e| of_library(Error::Threads(e)))?),
     };
-    let ran = beside(py, progress, |watch| {
-        let mut studies = builtin::find(protocol)?;
+    let protocol = protocol.to_string();
+    let cache = cache.map(str::to_string);
+    let ran = beside(py, progress, move |watch| {
+        let mut studies = builtin::find(&protocol)?;
         if quick {
             for named in &mut studies {
                 named.study = named.study.clone().quick();
             }
         }
         let prepared = Prepared::all(&studies, Shard::WHOLE, data_dir)?;
-        let cache = cache.map(open).transpose()?;
+        let cache = cache.as_deref().map(open).transpose()?;
         let store = Store::create_for(&out, Shard::WHOLE, &*runner)?;
         if let Some(cache) = &cache {
             cache.learn(&store)?;

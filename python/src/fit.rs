@@ -14,6 +14,7 @@ use loopfit_numerics::sum::{mean, standard_error};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is asked for: the keys of a dictionary, all of them there.
@@ -78,7 +79,8 @@ impl Asked {
                 Asking::Updates(updates) => Effort::Updates(*updates),
                 Asking::Named(name) => named("effort", name)?,
             })
-            .progress(|now| watch.follow(now));
+            .progress(|now| watch.follow(now))
+            .all_or_nothing(true);
         if let Some(runner) = runner {
             fit = fit.runner(runner);
         }
@@ -153,12 +155,14 @@ pub(crate) fn fit<'py>(
     progress: Option<&Bound<'py, PyAny>>,
     desk: Option<&Desk>,
 ) -> PyResult<(Model, Bound<'py, PyDict>)> {
-    let fits = beside(py, progress, |watch| {
-        let fit = asked.fit(&table.0, watch, desk.map(Desk::runner))?;
+    let table = Arc::clone(&table.0);
+    let runner = desk.map(Desk::runner);
+    let fits = beside(py, progress, move |watch| {
+        let fit = asked.fit(&table, watch, runner)?;
         fit.run().map_err(of_library)
     })??;
     let found = describe(py, &fits)?;
-    Ok((Model(fits.best().model().clone()), found))
+    Ok((Model(Arc::new(fits.best().model().clone())), found))
 }
 
 fn describe<'py>(py: Python<'py>, fits: &Fits) -> PyResult<Bound<'py, PyDict>> {
@@ -237,8 +241,10 @@ pub(crate) fn compare<'py>(
     progress: Option<&Bound<'py, PyAny>>,
     desk: Option<&Desk>,
 ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyDict>)> {
-    let comparison = beside(py, progress, |watch| {
-        let fit = asked.fit(&table.0, watch, desk.map(Desk::runner))?;
+    let table = Arc::clone(&table.0);
+    let runner = desk.map(Desk::runner);
+    let comparison = beside(py, progress, move |watch| {
+        let fit = asked.fit(&table, watch, runner)?;
         fit.compare(seeds).map_err(of_library)
     })??;
     let rows = PyList::empty(py);
@@ -295,8 +301,9 @@ pub(crate) fn curve<'py>(
     caps: Vec<usize>,
     progress: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyDict>)> {
-    let (curve, metric) = beside(py, progress, |watch| {
-        let plan = asked.fit(&table.0, watch, None)?.prepare_curve();
+    let table = Arc::clone(&table.0);
+    let (curve, metric) = beside(py, progress, move |watch| {
+        let plan = asked.fit(&table, watch, None)?.prepare_curve();
         let plan = plan.map_err(of_library)?;
         let curve = plan.run(caps).map_err(of_library)?;
         Ok::<_, PyErr>((curve, plan.subject().validation_error))

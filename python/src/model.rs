@@ -2,7 +2,7 @@
 
 use crate::data::Table;
 use crate::errors::{of_library, of_system};
-use crate::work::threads;
+use crate::work::{beside, threads};
 use loopfit::{Content, Error, ExportOptions, Format, Method, Network, Numbers, Predictions, Task};
 use loopfit_model::file::write_atomic;
 use loopfit_numerics::named::Named;
@@ -13,13 +13,17 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-/// Rows that are predicted between two looks at signals.
-const ROWS_AT_ONCE: usize = 1 << 18;
+/// Rows that are predicted before the first look at signals.
+const FIRST_ROWS: usize = 1 << 12;
+/// Time between two looks at signals that is aimed at.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A fitted model: predictions, one file, source code of other languages.
 #[pyclass(frozen, module = "loopfit._loopfit")]
-pub(crate) struct Model(pub(crate) loopfit::Model);
+pub(crate) struct Model(pub(crate) Arc<loopfit::Model>);
 
 /// Numbers where they lie.
 #[derive(FromPyObject)]
@@ -76,14 +80,14 @@ impl Model {
     #[classmethod]
     fn load(_class: &Bound<'_, PyType>, py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let model = py.detach(|| loopfit::Model::load(path));
-        Ok(Self(model.map_err(of_library)?))
+        Ok(Self(Arc::new(model.map_err(of_library)?)))
     }
 
     /// Reads a model from the contents of its file.
     #[classmethod]
     fn from_bytes(_class: &Bound<'_, PyType>, contents: &[u8]) -> PyResult<Self> {
         let model = loopfit::Model::from_bytes("memory", contents);
-        Ok(Self(model.map_err(of_library)?))
+        Ok(Self(Arc::new(model.map_err(of_library)?)))
     }
 
     /// The contents of the model's file.
@@ -140,9 +144,9 @@ impl Model {
         table: &Table,
         threads: usize,
     ) -> PyResult<Said<'py>> {
-        let (pool, rows) = (self.pool(threads)?, &table.0);
-        let predictions = py.detach(|| pool.install(|| self.0.predict(rows)));
-        said(py, predictions.map_err(of_library)?)
+        let rows = Arc::clone(&table.0);
+        let predictions = self.beside(py, threads, move |model| model.predict(&rows))?;
+        said(py, predictions)
     }
 
     /// What it would say after each of its iterations, the first of them first.
@@ -153,9 +157,8 @@ impl Model {
         table: &Table,
         threads: usize,
     ) -> PyResult<Vec<Said<'py>>> {
-        let (pool, rows) = (self.pool(threads)?, &table.0);
-        let steps = py.detach(|| pool.install(|| self.0.predict_iterations(rows)));
-        let steps = steps.map_err(of_library)?;
+        let rows = Arc::clone(&table.0);
+        let steps = self.beside(py, threads, move |model| model.predict_iterations(&rows))?;
         steps.into_iter().map(|step| said(py, step)).collect()
     }
 
@@ -172,9 +175,8 @@ impl Model {
         rows: usize,
         seed: u64,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let pool = self.pool(0)?;
-        let drawn = py.detach(|| pool.install(|| self.0.sample(rows, seed)));
-        let columns = drawn.map_err(of_library)?.into_columns();
+        let drawn = self.beside(py, 0, move |model| model.sample(rows, seed))?;
+        let columns = drawn.into_columns();
         let columns: Vec<Vec<f64>> = columns
             .into_iter()
             .filter_map(|(_, column)| match column {
@@ -347,8 +349,20 @@ impl Model {
 }
 
 impl Model {
-    fn pool(&self, count: usize) -> PyResult<std::sync::Arc<loopfit::Threads>> {
+    fn pool(&self, count: usize) -> PyResult<Arc<loopfit::Threads>> {
         threads(count).map_err(of_library)
+    }
+
+    /// Work on so many threads, beside the interpreter.
+    fn beside<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        count: usize,
+        work: impl FnOnce(&loopfit::Model) -> Result<T, Error> + Send + 'static,
+    ) -> PyResult<T> {
+        let (pool, model) = (self.pool(count)?, Arc::clone(&self.0));
+        let done = beside(py, None, move |_| pool.install(|| work(&model)))?;
+        done.map_err(of_library)
     }
 
     fn of_matrix<'py, T: numpy::Element + Copy + Into<f64> + Send + Sync>(
@@ -373,8 +387,10 @@ impl Model {
         };
         let numbers = numbers.ok_or_else(|| PyValueError::new_err("a row has no columns"))?;
         let mut all: Option<Predictions> = None;
-        for first in (0..rows).step_by(ROWS_AT_ONCE) {
-            let part: Range<usize> = first..rows.min(first + ROWS_AT_ONCE);
+        let (mut first, mut at_once) = (0, FIRST_ROWS);
+        while first < rows {
+            let part: Range<usize> = first..rows.min(first + at_once);
+            let begin = Instant::now();
             let predicted = py
                 .detach(|| pool.install(|| self.0.predict_numbers(&numbers, names, part.clone())));
             let Some(predicted) = predicted.map_err(of_library)? else {
@@ -385,6 +401,12 @@ impl Model {
                 Some(all) => all.extend(predicted),
             }
             py.check_signals()?;
+            first = part.end;
+            at_once = match begin.elapsed() {
+                short if short < LOOK => 2 * at_once,
+                long if long > 2 * LOOK => (at_once / 2).max(1),
+                _ => at_once,
+            };
         }
         match all {
             Some(all) => said(py, all),
@@ -406,6 +428,6 @@ impl Model {
             let with = table.with_column(name, &column);
             table = with.map_err(|error| of_library(Error::Table(error)))?;
         }
-        self.predict_table(py, &Table(table), count)
+        self.predict_table(py, &Table(Arc::new(table)), count)
     }
 }

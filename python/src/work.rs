@@ -11,6 +11,9 @@ use std::time::Duration;
 
 /// Time between two looks at signals.
 const PERIOD: Duration = Duration::from_millis(50);
+/// How long an exception waits for the work to end. Usually it does; what does not goes on to its next look at whether to stop, and
+/// touches nothing of the interpreter.
+const GRACE: Duration = Duration::from_millis(250);
 
 /// What the thread that works and the one that waits have in common.
 #[derive(Default)]
@@ -39,44 +42,43 @@ impl Watch {
 }
 
 /// Does `work` on a thread of its own. An exception of a signal's handler or of `progress`, which is called with what is done, the best
-/// error and the updates so far, ends the work and is raised.
-pub(crate) fn beside<T: Send>(
+/// error and the updates so far, asks the work to end and is raised: at the latest after [`GRACE`], even if the work has not ended yet.
+pub(crate) fn beside<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&Watch) -> T + Send,
+    work: impl FnOnce(&Watch) -> T + Send + 'static,
 ) -> PyResult<T> {
-    let watch = Watch::default();
-    let mut raised = None;
-    let done = std::thread::scope(|scope| {
-        let (sender, receiver) = sync_channel::<()>(1);
-        let watch = &watch;
-        let thread = scope.spawn(move || {
-            // Dropped at the end, also of a panic, which is what the receiver waits for.
-            let _sender = sender;
-            work(watch)
-        });
-        let receiver = Mutex::new(receiver);
-        loop {
-            let ended = py.detach(|| {
-                let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
-                receiver.recv_timeout(PERIOD) != Err(RecvTimeoutError::Timeout)
-            });
-            if raised.is_none() {
-                let told = py.check_signals().and_then(|()| watch.tell(progress));
-                raised = told.err();
-                watch.stop.store(raised.is_some(), Ordering::Relaxed);
+    let watch = Arc::new(Watch::default());
+    let (sender, receiver) = sync_channel(1);
+    let own = Arc::clone(&watch);
+    // The sender is dropped at the end, also of a panic. Nobody receives what comes too late.
+    let worker = move || drop(sender.send(work(&own)));
+    let spawned = std::thread::Builder::new().spawn(worker);
+    spawned.map_err(|error| PyRuntimeError::new_err(format!("no thread for the work: {error}")))?;
+    // Only this thread receives.
+    let receiver = Mutex::new(receiver);
+    let receive = |time| {
+        let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
+        receiver.recv_timeout(time)
+    };
+    loop {
+        let done = py.detach(|| receive(PERIOD));
+        if let Err(error) = py.check_signals().and_then(|()| watch.tell(progress)) {
+            watch.stop.store(true, Ordering::Relaxed);
+            if matches!(done, Err(RecvTimeoutError::Timeout)) {
+                let _ = py.detach(|| receive(GRACE));
             }
-            if ended {
-                return thread.join();
+            return Err(error);
+        }
+        match done {
+            Ok(done) => return Ok(done),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(PyRuntimeError::new_err(
+                    "the library failed in a way that it should not: please report this",
+                ));
             }
         }
-    });
-    match (raised, done) {
-        (Some(error), _) => Err(error),
-        (None, Ok(done)) => Ok(done),
-        (None, Err(_)) => Err(PyRuntimeError::new_err(
-            "the library failed in a way that it should not: please report this",
-        )),
     }
 }
 

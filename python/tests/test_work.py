@@ -13,38 +13,49 @@ import pytest
 from loopfit import LoopRegressor
 
 INTERRUPTED = """
-import signal, sys, threading, time, os
+import os, signal, threading, time
 import numpy as np
-from loopfit import LoopRegressor, compare
+from loopfit import LoopClassifier, LoopDensity, LoopRegressor, compare
 rng = np.random.default_rng(0)
 X = rng.uniform(size=(3000, 8))
 y = np.sin(5 * X[:, 0]) * X[:, 1] + X[:, 2]
-sent = []
-def interrupt():
-    time.sleep(1.0)
-    sent.append(time.monotonic())
-    os.kill(os.getpid(), signal.SIGINT)
-threading.Thread(target=interrupt).start()
-try:
-    LoopRegressor(EFFORT).fit(X, y)
-    print("ended")
-except KeyboardInterrupt:
-    print(f"{time.monotonic() - sent[0]:.3f}")
+loop = LoopRegressor(256, method="loop", effort=64, n_jobs=1).fit(X[:50], y[:50])
+many = np.tile(X, (1000, 1))
+long = {
+    "selection": lambda: LoopRegressor(256, effort="strong").fit(X, y),
+    "classes": lambda: LoopClassifier(256, effort="strong").fit(np.tile(X, (1, 4)), (10 * X[:, 0]).astype(int)),
+    "search": lambda: LoopRegressor(256, effort=100_000_000).fit(X, y),
+    "density": lambda: LoopDensity(256, effort=100_000_000).fit(X[:, :3]),
+    "curve": lambda: LoopRegressor(effort="strong").budget_curve(X, y),
+    "comparison": lambda: compare(X, y, 256, effort="strong"),
+    "predictions": lambda: [loop.predict(many) for _ in range(1000)],
+}
+for name, work in long.items():
+    sent = []
+    def interrupt():
+        time.sleep(0.4)
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=interrupt).start()
+    try:
+        work()
+        print(name, "ended")
+    except KeyboardInterrupt:
+        print(name, f"{time.monotonic() - sent[0]:.3f}")
 # The interpreter is intact.
 small = LoopRegressor(6, method="single", effort="quick").fit(X[:60], y[:60])
-print(small.predict(X).shape)
+print("intact", *small.predict(X).shape)
 """
 
 
-@pytest.mark.parametrize("parameters", ["effort='strong'", "effort=10_000_000"])
-def test_interrupts_are_heard(parameters):
-    program = INTERRUPTED.replace("EFFORT", parameters)
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    seconds, shape = ran.stdout.split("\n")[:2]
-    assert float(seconds) > 0
-    assert shape == "(3000,)"
-    # How long it took is a figure for people, not for a test: half a second on a free machine.
-    print(seconds)
+def test_interrupts_are_heard():
+    ran = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True)
+    said = dict(line.split() for line in ran.stdout.splitlines())
+    assert said.pop("intact") == "3000"
+    assert len(said) == 7
+    # A look at signals after 0.05 s and 0.25 s for the work to end; a busy machine takes what it takes.
+    most = 0.5 if "LOOPFIT_LONG_TESTS" in os.environ else 5.0
+    assert all(0 < float(seconds) < most for seconds in said.values()), said
 
 
 def test_the_lock_is_free_while_fitting(table):

@@ -114,7 +114,10 @@ impl<'a> Fit<'a> {
     }
 
     fn run(mut self, control: &Control) -> FitOutcome {
-        let mut stop = self.checkpoint();
+        let mut stop = match control.is_abandoned() {
+            true => Some(Stop::Interrupted),
+            false => self.checkpoint(),
+        };
         for (i, stage) in self.spec.stages.iter().enumerate() {
             if stop.is_none() {
                 self.theta.clone_from(&self.best);

@@ -13,12 +13,26 @@ use std::time::Instant;
 #[derive(Debug, Default)]
 pub struct Control {
     interrupted: AtomicBool,
+    all_or_nothing: bool,
     deadline: OnceLock<Instant>,
     updates: AtomicU64,
     best: Mutex<Option<f64>>,
 }
 
 impl Control {
+    /// One whose interruption asks for nothing: what is unfinished is of no use then, and work ends as soon as it can.
+    pub fn all_or_nothing() -> Self {
+        Self {
+            all_or_nothing: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether it was interrupted and nothing is asked for any more.
+    pub fn is_abandoned(&self) -> bool {
+        self.all_or_nothing && self.is_interrupted()
+    }
+
     /// Asks running fits to stop soon, after one last validation.
     pub fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Relaxed);

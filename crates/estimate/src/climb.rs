@@ -126,7 +126,7 @@ impl<'a> Climb<'a> {
             .collect();
         let plain: Vec<f64> = (0..p).map(|i| damped[i * p + i]).collect();
         let mut cholesky = Cholesky::new(p, self.objective.level());
-        while self.damping <= LARGEST_DAMPING {
+        while self.damping <= LARGEST_DAMPING && !self.objective.is_stopped() {
             for i in 0..p {
                 damped[i * p + i] = self.damping.mul_add(scale[i], plain[i]);
             }
@@ -165,6 +165,9 @@ impl<'a> Climb<'a> {
 
     /// A factor of `A`, among the coefficients that are not zero for good.
     fn factor(&self) -> Option<Cholesky> {
+        if !self.curvature.is_known() {
+            return None;
+        }
         let mut a = self.curvature.matrix.clone();
         a.iter_mut().for_each(|v| *v *= self.prior.beta);
         self.prior.penalty(1.0).add_matrix(&mut a);

@@ -8,6 +8,14 @@ use loopfit_numerics::lanes::{Kernel, Level, Simd};
 /// Octets of factors that are multiplied at once: for networks of a hundred numbers they fit a
 /// second-level cache.
 const AT_ONCE: usize = 48;
+/// Octets between two looks at whether to stop, where only losses are computed.
+const LOOK: usize = 512;
+
+/// Whether to stop soon.
+pub(crate) type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// Nobody asks to stop.
+pub(crate) const NEVER: Stop<'_> = &|| false;
 
 /// `sum_i loss_i`, its gradient and `sum_i J_i^T I_i J_i`, whose right upper part alone is filled.
 #[derive(Clone, Debug)]
@@ -18,6 +26,20 @@ pub(crate) struct Curvature {
 }
 
 impl Curvature {
+    /// What is known where it was not computed to the end.
+    fn unknown(p: usize) -> Self {
+        Self {
+            loss: f64::INFINITY,
+            gradient: vec![0.0; p],
+            matrix: vec![0.0; p * p],
+        }
+    }
+
+    /// Whether it was computed to the end.
+    pub(crate) fn is_known(&self) -> bool {
+        self.loss < f64::INFINITY
+    }
+
     /// What belongs to these of the coefficients.
     fn among(self, places: &[usize]) -> Self {
         let p = self.gradient.len();
@@ -37,11 +59,18 @@ impl Curvature {
 }
 
 /// A network and rows, at the machine's fastest level: the level changes no bit.
-#[derive(Debug)]
 pub(crate) struct Objective<'a> {
     pub(crate) tape: &'a Tape,
     pub(crate) rows: &'a Rows,
     level: Level,
+    stop: Stop<'a>,
+}
+
+impl std::fmt::Debug for Objective<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut parts = f.debug_struct("Objective");
+        parts.field("rows", &self.rows.n).finish_non_exhaustive()
+    }
 }
 
 impl<'a> Objective<'a> {
@@ -50,7 +79,21 @@ impl<'a> Objective<'a> {
     }
 
     pub(crate) fn at_level(tape: &'a Tape, rows: &'a Rows, level: Level) -> Self {
-        Self { tape, rows, level }
+        Self {
+            tape,
+            rows,
+            level,
+            stop: NEVER,
+        }
+    }
+
+    /// The same, asked now and then whether to stop: what is not computed to the end is infinite.
+    pub(crate) fn until(self, stop: Stop<'a>) -> Self {
+        Self { stop, ..self }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        (self.stop)()
     }
 
     pub(crate) fn level(&self) -> Level {
@@ -114,6 +157,9 @@ impl Kernel for Losses<'_, '_> {
         let mut trace = Trace::default();
         let mut sum = Octet::ZERO;
         for octet in 0..rows.octets() {
+            if octet % LOOK == 0 && self.objective.is_stopped() {
+                return f64::INFINITY;
+            }
             tape.forward(self.theta, rows.x(octet), &mut trace);
             sum += rows.loss(octet, &trace.out);
         }
@@ -188,6 +234,9 @@ impl<const K: usize> Kernel for Squares<'_, '_, K> {
         let mut loss = Octet::ZERO;
         let mut octet = 0;
         while octet < rows.octets() {
+            if self.objective.is_stopped() {
+                return Curvature::unknown(p);
+            }
             let count = octets_at_once.min(rows.octets() - octet);
             for i in 0..count {
                 let x = rows.x(octet + i);
@@ -291,6 +340,9 @@ impl<const K: usize> Kernel for Scores<'_, '_, K> {
         let mut matrix = vec![0.0; p * p];
         let mut squares = vec![0.0; lines * lines];
         for a in 0..m {
+            if self.objective.is_stopped() {
+                return Curvature::unknown(p);
+            }
             for b in a..m {
                 for octet in 0..octets {
                     let weight = information[(a * m + b) * octets + octet];

@@ -3,7 +3,7 @@
 
 use crate::choice::Choice;
 use crate::climb::{Climb, largest_parameter, start};
-use crate::curvature::Objective;
+use crate::curvature::{Objective, Stop};
 use crate::prior::Prior;
 use crate::rounds::FACTOR_STEPS;
 use crate::rows::{Kind, Rows, shuffled};
@@ -33,11 +33,6 @@ const PRUNED: f64 = 0.2;
 const PRUNED_STEPS: usize = 6;
 /// Steps after each term of a network that grows by one after the other.
 const TERM_STEPS: usize = 3;
-/// Nobody asks to stop.
-const NEVER: Stop<'_> = &|| false;
-
-/// Whether to stop soon.
-pub(crate) type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// A fit to some rows.
 #[derive(Clone, Debug)]
@@ -81,7 +76,7 @@ impl Fit {
         stop: Stop<'_>,
     ) -> Self {
         let tape = Tape::new(network);
-        let objective = Objective::new(&tape, rows);
+        let objective = Objective::new(&tape, rows).until(stop);
         let mut stepwise = Stepwise::new(network, &tape, rows, stream);
         let mut prior = Prior::new(network, FIRST_PRECISION);
         prior.keep(stepwise.places(false));
@@ -124,7 +119,7 @@ impl Fit {
         stop: Stop<'_>,
     ) -> Self {
         let tape = Tape::new(network);
-        let objective = Objective::new(&tape, rows);
+        let objective = Objective::new(&tape, rows).until(stop);
         let mut climb = Climb::new(&objective, theta, prior);
         climb.run(steps, Some(LOOK), stop);
         climb.weigh();
@@ -140,7 +135,7 @@ impl Fit {
         stop: Stop<'_>,
     ) -> Self {
         let tape = Tape::new(network);
-        let objective = Objective::new(&tape, rows);
+        let objective = Objective::new(&tape, rows).until(stop);
         let mut climb = Climb::new(&objective, self.theta.clone(), self.prior.clone());
         loop {
             let now = climb.prior.kept().len();
@@ -174,7 +169,7 @@ impl Fit {
             return vec![self.theta.clone()];
         }
         let tape = Tape::new(network);
-        let objective = Objective::new(&tape, rows);
+        let objective = Objective::new(&tape, rows).until(stop);
         let go_on = |climb: &mut Climb<'_>, factor: f64| {
             climb.multiplier = factor;
             climb.run(FACTOR_STEPS, None, stop);
@@ -239,13 +234,15 @@ fn widened(theta: &[f64], narrow: &Network, network: &Network, stream: Stream) -
 }
 
 /// Fits a choice to all samples: several starts, the least surprising one, its penalty times the factor. A fit whose loss is above
-/// what the folds' fits let expect has ended in a poor optimum; what goes on from the folds' fits competes, then others are tried.
+/// what the folds' fits let expect has ended in a poor optimum; what goes on from the folds' fits competes, then others are tried. Asked
+/// to stop it still delivers, from one start; asked to give up it does not.
 pub fn finish(
     samples: &Samples,
     likelihood: Likelihood,
     choice: &Choice,
     stream: Stream,
     stop: &(dyn Fn() -> bool + Sync),
+    give_up: &(dyn Fn() -> bool + Sync),
 ) -> Option<Parameters> {
     let kind = Kind::of(likelihood)?;
     let every = shuffled((0..samples.n()).collect());
@@ -258,10 +255,13 @@ pub fn finish(
     let attempts = if tape.is_affine() { 1 } else { ATTEMPTS };
     for attempt in 0..attempts {
         let before = stop();
-        let mut fit = last(choice, &all, stream.nth(attempt), stop);
+        let mut fit = last(choice, &all, stream.nth(attempt), stop, give_up);
         let cut_short = stop() && !before;
         if cut_short && best.found.is_none() {
-            fit = last(choice, &all, stream.nth(attempt), stop);
+            fit = last(choice, &all, stream.nth(attempt), stop, give_up);
+        }
+        if give_up() {
+            return None;
         }
         best.meet(&tape, &all, &choice.inputs, fit);
         if attempt == 0 && !tape.is_affine() && !stop() {
@@ -290,7 +290,7 @@ pub(crate) fn tried(choice: &Choice, rows: &Rows, stream: Stream, stop: Stop<'_>
         JUDGING_ATTEMPTS
     };
     for attempt in 0..attempts {
-        let fit = last(choice, rows, stream.nth(attempt), stop);
+        let fit = last(choice, rows, stream.nth(attempt), stop, stop);
         best.meet(&tape, rows, &choice.inputs, fit);
         if stop() || best.is_good() {
             break;
@@ -333,7 +333,7 @@ impl Best {
             .par_iter()
             .map(|(fit, inputs)| {
                 let all = rows.with_inputs(inputs);
-                let objective = Objective::new(tape, &all);
+                let objective = Objective::new(tape, &all).until(stop);
                 let mut climb = Climb::new(&objective, fit.theta.clone(), fit.prior.clone());
                 climb.multiplier = choice.factor;
                 climb.run(LAST_STEPS, None, stop);
@@ -354,12 +354,12 @@ impl Best {
 }
 
 /// One attempt at the last fit.
-fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>) -> Fit {
+fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>, give_up: Stop<'_>) -> Fit {
     let few = all.first(ROWS_OF_STARTS);
     let network = &choice.network;
     // Asked to stop, it still delivers: one start, to convergence.
     let (starts, stop) = match stop() {
-        true => (1, NEVER),
+        true => (1, give_up),
         false => (choice.starts, stop),
     };
     let best_of = |fit: &(dyn Fn(Stream) -> Fit + Sync), stream: Stream| {

@@ -1,7 +1,7 @@
 //! Which inputs matter most.
 
 use crate::climb::Climb;
-use crate::curvature::Objective;
+use crate::curvature::{Objective, Stop};
 use crate::prior::Prior;
 use crate::rows::Rows;
 use crate::tape::Tape;
@@ -23,13 +23,16 @@ const STEPS: usize = 12;
 ///
 /// # Reference
 /// Guyon, Weston, Barnhill and Vapnik, "Gene selection for cancer classification", 2002: recursive elimination.
-pub(crate) fn ranking(rows: &Rows) -> Vec<usize> {
+pub(crate) fn ranking(rows: &Rows, stop: Stop<'_>) -> Vec<usize> {
     let rows = rows.first(ROWS);
     let mut left: Vec<usize> = (0..rows.d).collect();
     let mut ranked = Vec::with_capacity(rows.d);
-    while left.len() > 1 {
-        let mut scored: Vec<(f64, usize)> =
-            importance(&rows, &left).into_iter().zip(left).collect();
+    // Asked to stop, what is left is in no order.
+    while left.len() > 1 && !stop() {
+        let mut scored: Vec<(f64, usize)> = importance(&rows, &left, stop)
+            .into_iter()
+            .zip(left)
+            .collect();
         scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let dropped = ((scored.len() as f64 * DROPPED) as usize).max(1);
         let kept = scored.len() - dropped;
@@ -56,29 +59,29 @@ pub(crate) fn consensus<'a>(rankings: impl Iterator<Item = &'a [usize]>, d: usiz
 
 /// The importance of inputs. Several classes are told from the rest one by one, by squares: a logistic regression of them all
 /// would cost as much as everything else.
-fn importance(rows: &Rows, inputs: &[usize]) -> Vec<f64> {
+fn importance(rows: &Rows, inputs: &[usize], stop: Stop<'_>) -> Vec<f64> {
     let expanded = rows.with_squares(inputs);
     if expanded.outputs == 1 {
-        return of_one(&expanded, inputs);
+        return of_one(&expanded, inputs, stop);
     }
     let mut sum = vec![0.0; inputs.len()];
     for class in 0..expanded.outputs {
-        let own = of_one(&expanded.one_against_rest(class), inputs);
+        let own = of_one(&expanded.one_against_rest(class), inputs, stop);
         sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
     }
     sum
 }
 
-fn of_one(expanded: &Rows, inputs: &[usize]) -> Vec<f64> {
+fn of_one(expanded: &Rows, inputs: &[usize], stop: Stop<'_>) -> Vec<f64> {
     let nothing = vec![0.0; inputs.len()];
     let Ok(network) = Network::affine(expanded.d, expanded.outputs, expanded.d) else {
         return nothing;
     };
     let tape = Tape::new(&network);
-    let objective = Objective::new(&tape, expanded);
+    let objective = Objective::new(&tape, expanded).until(stop);
     let theta = vec![0.0; network.count()];
     let mut climb = Climb::new(&objective, theta, Prior::new(&network, 1.0));
-    climb.run(STEPS, Some(3), &|| false);
+    climb.run(STEPS, Some(3), stop);
     let Some(variances) = climb.variances() else {
         return nothing;
     };

@@ -272,7 +272,7 @@ fn trees(
     let most = ((TREE_WORK / of_row as f64) as usize).max(TREE_ROWS);
     judged("boosted trees", table, folds, stop, |rows| {
         let rows = thinned(rows, most, stream.child("fit"));
-        Model::Trees(binned.fit(&rows, winner.setting, winner.rounds, stream))
+        Model::Trees(binned.fit(&rows, winner.setting, winner.rounds, stream, stop))
     })
 }
 
@@ -319,7 +319,11 @@ fn judged(
     let jobs: Vec<&[u32]> = kept.chain([all.as_slice()]).collect();
     let models: Vec<Option<Model>> = jobs
         .par_iter()
-        .map(|rows| (!stop()).then(|| fit(rows)))
+        .map(|rows| {
+            let model = (!stop()).then(|| fit(rows));
+            // What was cut short is no model.
+            model.filter(|_| !stop())
+        })
         .collect();
     let mut models: Vec<Model> = models.into_iter().collect::<Option<_>>()?;
     let model = models.pop()?;

@@ -163,7 +163,7 @@ impl<'a> Problem<'a> {
     ) -> Option<Self> {
         let kind = Kind::of(likelihood)?;
         let outputs = likelihood.outputs();
-        let deal = |folds: &[Vec<usize>]| Deal::new(samples, kind, outputs, folds);
+        let deal = |folds: &[Vec<usize>]| Deal::new(samples, kind, outputs, folds, watch.stop);
         let fresh = (!fresh.is_empty()).then(|| deal(fresh));
         let deal = deal(folds);
         let both = Deal::both(&deal, fresh.as_ref());
@@ -287,6 +287,9 @@ impl<'a> Problem<'a> {
         };
         let all: Vec<(Network, Option<usize>)> = dense.chain(sparse).collect();
         for (network, pruned_to) in all {
+            if (self.watch.stop)() {
+                break;
+            }
             let is_this = |c: &Choice| c.network == network && c.pruned_to == pruned_to;
             if lines.choices.iter().any(is_this) {
                 continue;
@@ -383,7 +386,7 @@ impl<'a> Problem<'a> {
             .map(|fold| {
                 let thetas = best[fold].with_factors(network, &view.fitted[fold], factors, stop);
                 let fitted = &view.fitted[fold];
-                let objective = Objective::new(&tape, fitted);
+                let objective = Objective::new(&tape, fitted).until(stop);
                 let judged = |theta: &Vec<f64>| {
                     let held = self.held(network, &view.held[fold], theta);
                     (held, objective.loss(theta) / fitted.n as f64)

@@ -124,8 +124,23 @@ fn a_product_is_answered_by_a_network() {
     assert!(chosen.best.fitted().count() <= 40);
     // The honest estimate is not below the smallest mean by more than chance.
     assert!(chosen.error > 0.8 * chosen.best.cross_validation());
-    let model = finish(&samples, gaussian(), &chosen.best, Stream::new(2), NEVER).unwrap();
+    let model = finish(
+        &samples,
+        gaussian(),
+        &chosen.best,
+        Stream::new(2),
+        NEVER,
+        NEVER,
+    )
+    .unwrap();
     assert_eq!(model.network().d(), 4);
+    // Asked to stop there is still a model; asked to give up there is none.
+    let asked = |give_up| {
+        let of = &chosen.best;
+        finish(&samples, gaussian(), of, Stream::new(2), &|| true, give_up)
+    };
+    assert!(asked(NEVER).is_some());
+    assert!(asked(&|| true).is_none());
     let x = [0.5, -1.0, 0.3, 0.2];
     let f = forward(&model, &x)[0];
     assert!((f + 0.46).abs() < 0.25, "{f}");
@@ -137,7 +152,7 @@ fn the_affine_function_is_that_of_least_squares() {
     let samples = draws(4000, 2, |x, i| 0.5 * x[0] - x[1] + 0.25 + 0.1 * noise(i));
     let selection = select(&samples, gaussian(), &request(3, &[]));
     let choice = &selection.linear.as_ref().unwrap().best;
-    let model = finish(&samples, gaussian(), choice, Stream::new(2), NEVER).unwrap();
+    let model = finish(&samples, gaussian(), choice, Stream::new(2), NEVER, NEVER).unwrap();
     let mut moments = [0.0; 3];
     for (x, y) in samples.x().chunks(2).zip(samples.y()) {
         let x = [f64::from(x[0]), f64::from(x[1])];
@@ -158,7 +173,15 @@ fn separable_classes_stay_finite() {
     let selection = select(&samples, likelihood, &request(24, &[Method::Single]));
     for chosen in selection.all() {
         assert!(chosen.error.is_finite() && chosen.error < 0.5);
-        let model = finish(&samples, likelihood, &chosen.best, Stream::new(2), NEVER).unwrap();
+        let model = finish(
+            &samples,
+            likelihood,
+            &chosen.best,
+            Stream::new(2),
+            NEVER,
+            NEVER,
+        )
+        .unwrap();
         assert!(model.values().iter().all(|v| v.abs() <= 128.0));
     }
 }
@@ -175,7 +198,7 @@ fn threads_change_nothing() {
         pool.install(|| {
             let selection = select(&samples, gaussian(), &request(20, &[Method::Loop]));
             let choice = &selection.methods[0].as_ref().unwrap().best;
-            let model = finish(&samples, gaussian(), choice, Stream::new(2), NEVER).unwrap();
+            let model = finish(&samples, gaussian(), choice, Stream::new(2), NEVER, NEVER).unwrap();
             let bits: Vec<u32> = model.values().iter().map(|v| v.to_bits()).collect();
             (selection.best(), model.network().clone(), bits)
         })

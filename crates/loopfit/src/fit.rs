@@ -65,6 +65,7 @@ pub struct Fit<'a> {
     pub(crate) equal: Option<Equal>,
     pub(crate) bound: Option<f32>,
     pub(crate) watch: Option<Box<Watch<'a>>>,
+    all_or_nothing: bool,
 }
 
 enum Data<'a> {
@@ -124,6 +125,7 @@ impl<'a> Fit<'a> {
             equal: None,
             bound: None,
             watch: None,
+            all_or_nothing: false,
         }
     }
 
@@ -322,6 +324,13 @@ impl<'a> Fit<'a> {
         watch: impl Fn(Progress) -> ControlFlow<()> + Sync + Send + 'a,
     ) -> Self {
         self.watch = Some(Box::new(watch));
+        self
+    }
+
+    /// Whether `Break` of [`Fit::progress`] takes nothing in place of the best there is so far: the work then ends as soon as it can, with
+    /// [`Error::Cancelled`].
+    pub fn all_or_nothing(mut self, all_or_nothing: bool) -> Self {
+        self.all_or_nothing = all_or_nothing;
         self
     }
 

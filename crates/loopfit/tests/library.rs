@@ -7,6 +7,7 @@ use loopfit::{
 };
 use std::ops::ControlFlow;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Two inputs, a response, and classes.
@@ -120,6 +121,30 @@ fn one_callback_tells_and_cancels() {
         Ok(fits) => assert!(!fits.is_complete()),
         Err(error) => assert!(matches!(error, Error::Cancelled), "{error}"),
     }
+}
+
+/// Asked for all or nothing, whatever is under way ends without a model: selections, searches, curves, comparisons.
+#[test]
+fn all_or_nothing_ends_at_once() {
+    let table = table();
+    // After the first call: something is under way.
+    let calls = AtomicUsize::new(0);
+    let fit = |effort| {
+        calls.store(0, Ordering::Relaxed);
+        let fit = quick(&table, "y", "class").effort(effort);
+        fit.all_or_nothing(true)
+            .progress(|_| match calls.fetch_add(1, Ordering::Relaxed) {
+                0 => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            })
+    };
+    let cancelled = |result: Result<(), Error>| assert!(matches!(result, Err(Error::Cancelled)));
+    cancelled(fit(Effort::Strong).budget(256).run().map(drop));
+    let endless = Effort::Updates(100_000_000);
+    cancelled(fit(endless).run().map(drop));
+    cancelled(fit(Effort::Strong).curve([128, 256]).map(drop));
+    cancelled(fit(Effort::Strong).budget(256).compare([1, 2]).map(drop));
+    cancelled(fit(endless).compare([1, 2]).map(drop));
 }
 
 #[test]

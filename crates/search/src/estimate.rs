@@ -234,7 +234,7 @@ impl Prepared {
             Ok::<_, SearchError>((last, rungs))
         };
         let (selection, mut rungs) = select(&self.first, stream)?;
-        let mut entries = self.entries(&selection, ask, stream, &stop)?;
+        let mut entries = self.entries(&selection, ask, stream, control)?;
         // On few rows the choice itself gains from all of them; the test scores then are those of the same selection without the
         // test rows. A second selection that was cut short is worth less than the first, which was not.
         let second = match again {
@@ -262,7 +262,7 @@ impl Prepared {
         let chosen: Vec<(Option<Method>, &Chosen)> = named(&selection, &ask.methods);
         let choice = &chosen[best].1.best;
         let last = self.whole.as_ref().unwrap_or(&self.first);
-        let mut model = self.fitted(last, choice, ask, stream, &stop)?;
+        let mut model = self.fitted(last, choice, ask, stream, control)?;
         let test = entries[best].test.error;
         let has = |method: &Method| entries.iter().any(|e| e.method == Some(*method));
         let absence = match stop() {
@@ -346,7 +346,7 @@ impl Prepared {
                 let Some(best) = selection.best() else {
                     continue;
                 };
-                let entries = self.entries(&selection, ask, stream, &stop)?;
+                let entries = self.entries(&selection, ask, stream, control)?;
                 found.push((selection.cap, best_first(entries, best)));
             }
             Ok(found)
@@ -400,11 +400,11 @@ impl Prepared {
         selection: &Selection,
         ask: &Ask,
         stream: Stream,
-        stop: &(dyn Fn() -> bool + Sync),
+        control: &Control,
     ) -> Result<Vec<Entry>, SearchError> {
         named(selection, &ask.methods)
             .into_iter()
-            .map(|(method, chosen)| self.entry(method, chosen, ask, stream, stop))
+            .map(|(method, chosen)| self.entry(method, chosen, ask, stream, control))
             .collect()
     }
 
@@ -414,12 +414,12 @@ impl Prepared {
         chosen: &Chosen,
         ask: &Ask,
         stream: Stream,
-        stop: &(dyn Fn() -> bool + Sync),
+        control: &Control,
     ) -> Result<Entry, SearchError> {
         let part = &self.first;
         let test = match &self.judge {
             Some(judge) => {
-                let mut model = self.fitted(part, &chosen.best, ask, stream, stop)?;
+                let mut model = self.fitted(part, &chosen.best, ask, stream, control)?;
                 let floor = Floor::after(self.likelihood, part.samples.n());
                 model.hold(part.clip_pays(self.task, &chosen.best), floor);
                 judge.judge(&model)?
@@ -470,11 +470,22 @@ impl Prepared {
         choice: &Choice,
         ask: &Ask,
         stream: Stream,
-        stop: &(dyn Fn() -> bool + Sync),
+        control: &Control,
     ) -> Result<FittedModel, SearchError> {
         let stream = stream.child("last");
-        let fitted = finish(&part.samples, self.likelihood, choice, stream, stop);
-        let fitted = fitted.ok_or(SearchError::NoTargets)?;
+        let (stop, give_up) = (|| control.is_stopped(), || control.is_abandoned());
+        let fitted = finish(
+            &part.samples,
+            self.likelihood,
+            choice,
+            stream,
+            &stop,
+            &give_up,
+        );
+        let fitted = fitted.ok_or_else(|| match control.is_abandoned() {
+            true => SearchError::Interrupted,
+            false => SearchError::NoTargets,
+        })?;
         let parameters = if ask.paper { fitted.to_paper() } else { fitted };
         Ok(FittedModel {
             parameters,

@@ -348,6 +348,9 @@ impl Prepared {
     ) -> Result<Vec<MethodFit>, SearchError> {
         let (request, replication) = (&self.request, &self.replication);
         let found = search(backend, control, &self.searches)?;
+        if control.is_abandoned() {
+            return Err(SearchError::Interrupted);
+        }
         let refitted = refit(backend, control, &self.searches, &found)?;
         let mut found: Vec<(Family, Found, Option<Refitted>)> = request
             .families

@@ -234,3 +234,25 @@ proptest! {
         }
     }
 }
+
+/// Asked to stop, nothing half computed comes back.
+#[test]
+fn what_is_cut_short_is_not_known() {
+    for (kind, outputs) in KINDS {
+        let rows = every(&samples(900, 3, kind, 7), kind, outputs);
+        let affine = Network::affine(3, outputs, 3).unwrap();
+        for network in networks(3, outputs, Activation::Tanh)
+            .into_iter()
+            .chain([affine])
+        {
+            let tape = Tape::new(&network);
+            let theta = start(&network, 1.0, Stream::new(3));
+            let stopped = Objective::new(&tape, &rows).until(&|| true);
+            assert_eq!(stopped.loss(&theta), f64::INFINITY);
+            assert!(!full(&stopped, &theta).is_known());
+            let objective = Objective::new(&tape, &rows).until(&|| false);
+            assert!(objective.loss(&theta).is_finite());
+            assert!(full(&objective, &theta).is_known());
+        }
+    }
+}

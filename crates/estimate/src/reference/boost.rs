@@ -4,6 +4,7 @@ use super::Table;
 use super::bins::Bins;
 use super::loss::Loss;
 use super::tree::{Ground, Shape, Tree};
+use crate::curvature::Stop;
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::median;
 
@@ -61,16 +62,17 @@ impl<'a> Binned<'a> {
         Self { table, bins, codes }
     }
 
-    /// Boosts on the given rows for so many rounds.
+    /// Boosts on the given rows for so many rounds, fewer if stopped.
     pub(super) fn fit(
         &self,
         rows: &[u32],
         setting: Setting,
         rounds: usize,
         stream: Stream,
+        stop: Stop<'_>,
     ) -> Ensemble {
         let mut boost = Boost::new(self, rows, &[], setting, stream);
-        boost.run(rounds);
+        boost.run(rounds, stop);
         Ensemble {
             bins: self.bins.clone(),
             constants: boost.constants,
@@ -126,8 +128,11 @@ impl<'a> Boost<'a> {
         }
     }
 
-    pub(super) fn run(&mut self, rounds: usize) {
+    pub(super) fn run(&mut self, rounds: usize, stop: Stop<'_>) {
         for _ in 0..rounds {
+            if stop() {
+                return;
+            }
             self.round();
         }
     }

@@ -115,14 +115,14 @@ fn race(
     let mut progress = found.clone();
     let mut open = vec![true; settings.len()];
     while open.contains(&true) {
-        if stop() {
-            return None;
-        }
         boosts
             .par_iter_mut()
             .enumerate()
             .filter(|(i, _)| open[i / folds.len()])
-            .for_each(|(_, boost)| boost.run(LOOK));
+            .for_each(|(_, boost)| boost.run(LOOK, stop));
+        if stop() {
+            return None;
+        }
         for (s, boosts) in boosts.chunks(folds.len()).enumerate() {
             if !open[s] {
                 continue;

@@ -1,5 +1,6 @@
 //! Rows that are dealt to folds.
 
+use crate::curvature::Stop;
 use crate::ranking::ranking;
 use crate::rows::{Kind, Rows, shuffled};
 use loopfit_data::Samples;
@@ -24,7 +25,13 @@ pub(super) struct Fold {
 
 impl Deal {
     /// Rows of samples, of which each fold holds out these.
-    pub(super) fn new(samples: &Samples, kind: Kind, outputs: usize, folds: &[Vec<usize>]) -> Self {
+    pub(super) fn new(
+        samples: &Samples,
+        kind: Kind,
+        outputs: usize,
+        folds: &[Vec<usize>],
+        stop: Stop<'_>,
+    ) -> Self {
         let dealt = folds.par_iter().map(|held| {
             let mut is_held = vec![false; samples.n()];
             held.iter().for_each(|row| is_held[*row] = true);
@@ -32,7 +39,7 @@ impl Deal {
             let rows = |of: &[usize]| Rows::new(samples, of, kind, outputs);
             let fitted = rows(&kept);
             Arc::new(Fold {
-                ranking: ranking(&fitted),
+                ranking: ranking(&fitted, stop),
                 held: rows(held),
                 fitted,
             })

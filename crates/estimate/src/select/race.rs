@@ -205,6 +205,9 @@ impl Race<'_> {
         factors: &[f64],
         stream: Stream,
     ) -> Vec<Choice> {
+        if (self.problem.watch.stop)() {
+            return Vec::new();
+        }
         let job = Job {
             view: &View::new(&self.problem.deal, entrant.network.d()),
             network: entrant.network,
@@ -260,6 +263,9 @@ impl Race<'_> {
         let losses: Vec<f64> = jobs
             .par_iter()
             .map(|(i, fold)| {
+                if (self.problem.watch.stop)() {
+                    return f64::NAN;
+                }
                 let (network, fold_rows) =
                     (&candidates[*i].network, &self.problem.deal.folds[*fold]);
                 let inputs = &fold_rows.ranking[..network.d()];

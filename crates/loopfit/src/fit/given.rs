@@ -25,7 +25,10 @@ const MOST_TIME: Duration = Duration::from_secs(10_000_000);
 impl Fit<'_> {
     /// A control that stops the work when the time is over.
     pub(crate) fn control(&self) -> Control {
-        let control = Control::default();
+        let control = match self.all_or_nothing {
+            true => Control::all_or_nothing(),
+            false => Control::default(),
+        };
         if let Some(time) = self.time {
             control.stop_at(Instant::now() + time.min(MOST_TIME));
         }
