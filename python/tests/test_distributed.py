@@ -177,7 +177,7 @@ def test_cross_validation_of_scikit_learn(workers, table):
     X, y = table
     # Workers make fits alone, whether they are searches or selections.
     for effort in ("quick", 320):
-        estimator = LoopRegressor(8, method="single", effort=effort)
+        estimator = LoopRegressor(16, method="single", effort=effort)
         alone = cross_val_score(estimator, X, y, cv=2)
         with workers():
             assert (cross_val_score(estimator, X, y, cv=2) == alone).all()
@@ -337,7 +337,7 @@ def test_an_exception_ends_the_work(table, monkeypatch):
 
 def test_who_makes_fits(table, handed_out):
     X, y = table
-    quick = LoopRegressor(8, method="single", effort=320)
+    quick = LoopRegressor(16, method="single", effort=320)
     before = len(handed_out)
     quick.fit(X, y)
     with joblib.parallel_config(backend="threading", n_jobs=2):
@@ -347,7 +347,7 @@ def test_who_makes_fits(table, handed_out):
     with joblib.parallel_config(backend="loky", n_jobs=1):
         quick.fit(X, y)
     with loky():
-        LoopRegressor(8, method="single", effort=320, n_jobs=1).fit(X, y)
+        LoopRegressor(16, method="single", effort=320, n_jobs=1).fit(X, y)
         LoopRegressor(8, method="single", effort="quick").fit(X, y)
         LoopRegressor(8, method="single", time_limit=0.5).fit(X, y)
     assert len(handed_out) == before

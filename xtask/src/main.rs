@@ -1,5 +1,5 @@
 //! Everything a contributor runs: `cargo xtask test`, `cargo xtask test --unsafe`, `cargo xtask test --export`,
-//! `cargo xtask test --slurm`, `cargo xtask test --python`, `cargo xtask wheel`,
+//! `cargo xtask test --slurm`, `cargo xtask test --python`, `cargo xtask test --ray`, `cargo xtask wheel`,
 //! `cargo xtask fuzz`, `cargo xtask docs`, `cargo xtask dist`, `cargo xtask bench engine`, `cargo xtask bench scale`,
 //! `cargo xtask bench peers`, `cargo xtask bench peers-quality`, `cargo xtask bench integers`, `cargo xtask gallery`.
 
@@ -56,6 +56,9 @@ enum Task {
         /// Instead, run all tests of the Python package, also those that take long, and its tutorial
         #[arg(long, conflicts_with_all = ["memory", "export", "slurm"])]
         python: bool,
+        /// Instead, run the tests of fits by workers with Ray and Dask on this machine, with workers and a node killed
+        #[arg(long, conflicts_with_all = ["memory", "export", "slurm", "python"])]
+        ray: bool,
     },
     /// Give mutated input to every reader: `cargo xtask fuzz [--seconds N] [TARGET]`
     #[command(disable_help_flag = true)]
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Task::Test { export: true, .. } => export::run(),
         Task::Test { slurm: true, .. } => slurm::run(),
         Task::Test { python: true, .. } => extension::test(true),
+        Task::Test { ray: true, .. } => extension::ray(),
         Task::Test { .. } => test::run(),
         Task::Fuzz { arguments } => {
             let mut fuzz = command("cargo");

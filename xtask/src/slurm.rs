@@ -212,8 +212,9 @@ impl Cluster {
         for job in jobs {
             signal("-KILL", *job)?;
         }
-        // A job that began less than ten seconds before (BatchStartTimeout) may still be on its way to the node: it is not missed.
-        std::thread::sleep(Duration::from_secs(12));
+        // A job that began less than twenty seconds before (BatchStartTimeout and a message's time) may still be on its way to the
+        // node: it is not missed when the node comes back.
+        std::thread::sleep(Duration::from_secs(25));
         self.node = daemon(&self.folder, "slurmd")
             .arg("-D")
             .spawn()
