@@ -125,7 +125,7 @@ def mlp(X, y, cap, split, tuned):
     layers = [own for own in (one, two) if own]
     name = "regressor__mlpregressor__"
     grid = [
-        {"hidden_layer_sizes": layers, "activation": ["relu", "tanh"], "solver": ["lbfgs"], "alpha": [1e-4, 1e-2, 1.0], "max_iter": [1000]},
+        {"hidden_layer_sizes": layers, "activation": ["relu", "tanh"], "solver": ["lbfgs"], "alpha": [1e-4, 1e-2, 0.1, 1.0, 10.0], "max_iter": [1000]},
         {"activation": ["relu", "tanh"], "learning_rate_init": [1e-3, 1e-2], "max_iter": [1000]},
     ]
     grid = [{name + key: values for key, values in part.items()} for part in grid]

@@ -1,18 +1,11 @@
-"""Speeds of the package in processor time, which other work on the machine hardly changes, and errors beside scikit-learn's MLP.
+"""Speeds of the package in processor time, which other work on the machine hardly changes.
 
-    python python/benches/speed.py [--tables DIR] [--budget B]
-
-DIR holds tables of numbers as csv files, the target last, such as those that `cargo xtask bench peers-quality` keeps in
-target/quality.
+    python python/benches/speed.py
 """
 
-import argparse
-import csv
 import subprocess
 import sys
 import time
-import warnings
-from pathlib import Path
 
 import numpy as np
 
@@ -84,50 +77,7 @@ def overhead():
     print(f"fit: {1e3 * least:.1f} ms around the library, which took {1e3 * min(inside):.1f} ms with 32 updates")
 
 
-def beside_mlp(folder, budget):
-    """LoopRegressor and MLPRegressor with as many numbers, on the same fifth of the rows held out."""
-    from sklearn.model_selection import train_test_split
-    from sklearn.neural_network import MLPRegressor
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.compose import TransformedTargetRegressor
-
-    from loopfit import LoopRegressor
-
-    print("| data set | rows | inputs | loopfit: numbers | test MSE | CPU s | MLP: numbers | test MSE | CPU s |")
-    print("|:--|--:|--:|--:|--:|--:|--:|--:|--:|")
-    for path in sorted(Path(folder).glob("*.csv")):
-        with path.open() as file:
-            rows = list(csv.reader(file))[1:]
-        table = np.array(rows, dtype=float)
-        X, y = table[:, :-1], table[:, -1]
-        split = train_test_split(X, y, test_size=0.2, random_state=0)
-        begin = time.process_time()
-        own = LoopRegressor(budget, effort="quick").fit(split[0], split[2])
-        own_seconds = time.process_time() - begin
-        own_error = np.mean((own.predict(split[1]) - split[3]) ** 2)
-        d = X.shape[1]
-        width = max(1, (budget - 1) // (d + 2))
-        begin = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            mlp = TransformedTargetRegressor(
-                make_pipeline(StandardScaler(), MLPRegressor(hidden_layer_sizes=(width,), activation="tanh", solver="lbfgs", max_iter=2000, random_state=0)),
-                transformer=StandardScaler(),
-            ).fit(split[0], split[2])
-        seconds = time.process_time() - begin
-        error = np.mean((mlp.predict(split[1]) - split[3]) ** 2)
-        numbers = width * (d + 2) + 1
-        print(f"| {path.stem} | {len(y):,} | {d} | {own.model_.count} | {own_error:.4g} | {own_seconds:.1f} | {numbers} | {error:.4g} | {seconds:.1f} |")
-
-
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tables", help="a folder of csv files of numbers, the target last")
-    parser.add_argument("--budget", type=int, default=64)
-    arguments = parser.parse_args()
     imports()
     predictions()
     overhead()
-    if arguments.tables:
-        beside_mlp(arguments.tables, arguments.budget)

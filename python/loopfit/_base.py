@@ -22,7 +22,7 @@ from loopfit._progress import Bar
 
 METHODS = ("single", "loop", "untied")
 COLORS = {"single": 0, "loop": 3, "untied": 2, "linear": 4}
-LARGEST_SEED = 2**64
+ABOVE_ALL = 2**64
 
 
 class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
@@ -61,7 +61,7 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
             "architecture": one_of(
                 "architecture", p["architecture"], ("ffn", "transformer", "any")
             ),
-            "tokens": p.get("tokens"),
+            "tokens": tokens(p.get("tokens")),
             "activations": None
             if p.get("activation", "any") == "any"
             else several("activation", p["activation"], (), None),
@@ -129,6 +129,7 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         return [*found["notes"], *found["conclusions"]]
 
     def _of_fit(self) -> dict[str, Any]:
+        check_is_fitted(self, "model_")
         if getattr(self, "_found", None) is None:
             raise AttributeError(
                 f"this {type(self).__name__} has not been fitted here: a model from a file knows its network and not its rivals"
@@ -182,6 +183,8 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
     # Figures.
 
     def _curve(self, table: _loopfit.Table, asked: dict[str, Any], caps: Any, plot: Any) -> Any:
+        if isinstance(caps, numbers.Number | str):
+            raise TypeError(f"budgets is a list of whole numbers, not {caps!r}")
         caps = [whole("a budget", cap, 1) for cap in (() if caps is None else caps)]
         asked |= {"test_fraction": None, "refit": None}
         with Bar(self.verbose, "budget curve") as bar:
@@ -295,8 +298,10 @@ def whole(name: str, value: Any, least: int) -> int:
         raise TypeError(f"{name} is a whole number, not {value!r}")
     if not isinstance(value, (numbers.Integral, np.bool_)):
         raise TypeError(f"{name} is a whole number, not {value!r}")
-    if int(value) < least or int(value) >= LARGEST_SEED:
+    if int(value) < least:
         raise ValueError(f"{name} is at least {least}, not {value!r}")
+    if int(value) >= ABOVE_ALL:
+        raise ValueError(f"{name} is below 2^64, not {value!r}")
     return int(value)
 
 
@@ -323,6 +328,15 @@ def iterations(value: Any) -> list[int] | None:
         return None
     values = value if isinstance(value, (list, tuple)) else (value,)
     return [whole("iterations", one, 1) for one in values]
+
+
+def tokens(value: Any) -> str | None:
+    """The data tokens of Transformers; a whole number is that of groups."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return str(int(value))
+    raise TypeError(f"tokens is each, all, a number of groups or inputs such as '0,1/2,3', not {value!r}")
 
 
 def seed(value: Any) -> int:

@@ -27,6 +27,8 @@ class Rows:
     def __init__(self, estimator: Any, X: Any, *, reset: bool) -> None:
         self.matrix: Any = None
         self.frame: Any = None
+        if is_frame(X) and len({*X.columns}) < len(X.columns):
+            raise ValueError(f"columns of X have the same name: {', '.join(map(str, X.columns))}")
         if is_frame(X) and any(not is_number(X, name) for name in X.columns):
             validate_data(estimator, X, reset=reset, skip_check_array=True)
             self.frame = X
@@ -56,7 +58,7 @@ class Rows:
         """A copy as a table of the library."""
         table = Table()
         if self.frame is None:
-            table.matrix(self.names, np.asarray(self.matrix, dtype=np.float64))
+            table.matrix(self.names, self.matrix)
             return table
         for name, column in zip(self.names, self.frame.columns):
             put(table, name, self.frame[column])

@@ -45,7 +45,7 @@ class LoopRegressor(RegressorMixin, LoopEstimator):  # type: ignore[misc, unused
         The hidden units that compete.
     iterations : int or tuple of int, optional
         The iteration counts T that loops may have; 2, 4 and 8 by default.
-    tokens : str, optional
+    tokens : str or int, optional
         The data tokens of Transformers: ``"each"``, ``"all"``, a number of groups, or inputs counted from 0 as ``"0,1/2,3"``.
     weight : str, optional
         A column of X that says how much each row counts. It is no input.
@@ -113,7 +113,7 @@ class LoopRegressor(RegressorMixin, LoopEstimator):  # type: ignore[misc, unused
         validation_fraction: float | None = None,
         activation: str | tuple[str, ...] = "any",
         iterations: int | tuple[int, ...] | None = None,
-        tokens: str | None = None,
+        tokens: str | int | None = None,
         weight: str | None = None,
         exposure: str | None = None,
         group: str | None = None,
@@ -268,7 +268,7 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
         The hidden units that compete.
     iterations : int or tuple of int, optional
         The iteration counts T that loops may have; 2, 4 and 8 by default.
-    tokens : str, optional
+    tokens : str or int, optional
         The data tokens of Transformers: ``"each"``, ``"all"``, a number of groups, or inputs counted from 0 as ``"0,1/2,3"``.
     weight : str, optional
         A column of X that says how much each row counts. It is no input.
@@ -327,7 +327,7 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
         validation_fraction: float | None = None,
         activation: str | tuple[str, ...] = "any",
         iterations: int | tuple[int, ...] | None = None,
-        tokens: str | None = None,
+        tokens: str | int | None = None,
         weight: str | None = None,
         group: str | None = None,
         random_state: Any = 0,
@@ -357,7 +357,7 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
         classes = np.unique(labels)
         if len(classes) < 2:
             raise ValueError(
-                f"y has one class only, {classes[0]!r}: a classifier needs at least two classes"
+                f"y has one class only, {text_of(classes[0])}: a classifier needs at least two classes"
             )
         if len({text_of(label).strip() for label in classes}) < len(classes):
             raise ValueError(
@@ -501,7 +501,7 @@ class LoopDensity(DensityMixin, LoopEstimator):  # type: ignore[misc, unused-ign
         Whether the fit goes on with the validation rows after the selection.
     bound : float, optional
         Bound M of the network's output, within which densities differ by a factor of at most e^(2M); 4 by default.
-    tokens : str, optional
+    tokens : str or int, optional
         The data tokens of Transformers.
     random_state : int, RandomState or None, default=0
         Seed of splits, starts and batches.
@@ -548,7 +548,7 @@ class LoopDensity(DensityMixin, LoopEstimator):  # type: ignore[misc, unused-ign
         time_limit: float | None = None,
         refit: bool = False,
         bound: float | None = None,
-        tokens: str | None = None,
+        tokens: str | int | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,

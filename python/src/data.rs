@@ -1,6 +1,7 @@
 //! Tables from the interpreter's memory.
 
 use crate::errors::of_library;
+use crate::model::Matrix;
 use loopfit::{Column, Error};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -32,12 +33,11 @@ impl Table {
     }
 
     /// One more column for each name, of a matrix of numbers.
-    fn matrix(&mut self, names: Vec<String>, values: PyReadonlyArray2<'_, f64>) -> PyResult<()> {
-        for (name, column) in names.iter().zip(values.as_array().columns()) {
-            let column = column.to_vec();
-            self.put(|table| table.with_column(name, &column))?;
+    fn matrix(&mut self, names: Vec<String>, values: Matrix<'_>) -> PyResult<()> {
+        match values {
+            Matrix::Double(values) => self.columns(&names, &values),
+            Matrix::Single(values) => self.columns(&names, &values),
         }
-        Ok(())
     }
 
     /// One more column of texts; None is a missing cell.
@@ -73,6 +73,23 @@ impl Table {
 }
 
 impl Table {
+    fn columns<T: numpy::Element + Copy + Into<f64>>(
+        &mut self,
+        names: &[String],
+        values: &PyReadonlyArray2<'_, T>,
+    ) -> PyResult<()> {
+        for (name, column) in names.iter().zip(values.as_array().columns()) {
+            match column.as_slice() {
+                Some(column) => self.put(|table| table.with_column(name, column))?,
+                None => {
+                    let column = column.to_vec();
+                    self.put(|table| table.with_column(name, &column))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn put(
         &mut self,
         with: impl FnOnce(loopfit::Table) -> Result<loopfit::Table, loopfit::TableError>,

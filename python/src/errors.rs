@@ -13,7 +13,8 @@ use std::io;
 
 /// What a person did is a `ValueError`, what a file system did an `OSError` of its kind, with the library's sentence.
 pub(crate) fn of_library(error: Error) -> PyErr {
-    let sentence = error.to_string();
+    // Nothing stands above the rows of arrays and data frames.
+    let sentence = error.to_string().replace(" below the header", "");
     match error {
         Error::File(file) | Error::Model(ModelError::File(file)) => of_file(file, sentence),
         Error::Failed | Error::Threads(_) => PyRuntimeError::new_err(sentence),

@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -193,6 +194,7 @@ def test_wrong_things_are_said_in_one_sentence(table):
         ({"budget": 0}, ValueError, "budget is at least 1, not 0"),
         ({"budget": 2.5}, TypeError, "budget is a whole number"),
         ({"budget": True}, TypeError, "budget is a whole number"),
+        ({"budget": 10**30}, ValueError, "budget is below 2"),
         ({"method": "double"}, ValueError, "method is one of single, loop, untied"),
         ({"method": 3}, TypeError, "method is a name"),
         ({"architecture": "cnn"}, ValueError, "architecture is one of ffn"),
@@ -204,6 +206,8 @@ def test_wrong_things_are_said_in_one_sentence(table):
         ({"activation": "gelu"}, ValueError, "activation is one of relu"),
         ({"iterations": 65}, ValueError, "at most 64"),
         ({"tokens": "each"}, ValueError, "tokens are for"),
+        ({"tokens": 2}, ValueError, "tokens are for"),
+        ({"tokens": 2.5}, TypeError, "a number of groups"),
         ({"n_jobs": 0}, ValueError, "n_jobs is 1 or more"),
         ({"random_state": -1}, ValueError, "random_state is at least 0"),
         ({"refit": "yes"}, TypeError, "refit is True or False"),
@@ -218,6 +222,14 @@ def test_wrong_things_are_said_in_one_sentence(table):
         LoopRegressor(8).fit(csr_array(X), y)
     with pytest.raises(ValueError, match="NaN"):
         LoopRegressor(8).fit(X, np.where(y > 0, y, np.nan))
+    with pytest.raises(ValueError, match="in row 1, which is not a count"):
+        LoopRegressor(8, likelihood="poisson").fit(X, y**2)
+    with pytest.raises(ValueError, match="have the same name: u, u, v"):
+        LoopRegressor(8).fit(pd.DataFrame(X, columns=["u", "u", "v"]), y)
+    with pytest.raises(TypeError, match="budgets is a list"):
+        LoopRegressor().budget_curve(X, y, 8)
+    with pytest.raises(NotFittedError):
+        LoopRegressor(8).results_
     with pytest.raises(ValueError, match="holds no|cannot hold|smallest"):
         LoopClassifier(1).fit(X, y > 0)
 
@@ -245,6 +257,7 @@ def test_a_notebook_shows_the_model(fitted):
     assert "<svg" in text and "numbers" in text
     assert "<svg" in fitted._repr_mimebundle_()["text/html"]
     assert "validation MSE" in text
+    assert "Diamonds: errors with one standard error" in text
     assert "validation MSE" not in clone(fitted)._repr_html_()
 
 

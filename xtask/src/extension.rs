@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{command, python, release, succeed, workspace};
+use crate::{command, python, succeed, workspace};
 
 /// What the tests were written for. Under an older Python, whatever there is for it.
 const PACKAGES: [&str; 8] = [
@@ -62,12 +62,16 @@ pub(crate) fn test(long: bool) -> Result<()> {
     tests.args([".", "-p", "no:cacheprovider", "python/tests"]);
     tests.env("PYTHONDONTWRITEBYTECODE", "1");
     if long {
-        // As users install it.
+        // Both as the README installs them.
         let mut pip = command(&python);
         pip.args(["-m", "pip", "install", "--force-reinstall", "--no-deps"]);
         succeed(pip.arg("./python"), "pip install ./python")?;
+        let installed = workspace().join("target/installed");
+        let mut cargo = command("cargo");
+        cargo.args(["install", "--path", "crates/cli", "--force", "--root"]);
+        succeed(cargo.arg(&installed), "cargo install --path crates/cli")?;
         tests.args(["--pyargs", "loopfit"]);
-        tests.env("LOOPFIT_COMMAND", release()?);
+        tests.env("LOOPFIT_COMMAND", installed.join("bin/loopfit"));
         tests.env("LOOPFIT_LONG_TESTS", "1");
     } else {
         succeed(command("cargo").args(BUILD.split(' ')), "the extension")?;

@@ -131,19 +131,20 @@ fn all_or_nothing_ends_at_once() {
     let calls = AtomicUsize::new(0);
     let fit = |effort| {
         calls.store(0, Ordering::Relaxed);
-        let fit = quick(&table, "y", "class").effort(effort);
-        fit.all_or_nothing(true)
-            .progress(|_| match calls.fetch_add(1, Ordering::Relaxed) {
+        let fit = Fit::new(&table).target("y").ignore("class").budget(256);
+        fit.effort(effort).all_or_nothing(true).progress(|_| {
+            match calls.fetch_add(1, Ordering::Relaxed) {
                 0 => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(()),
-            })
+            }
+        })
     };
     let cancelled = |result: Result<(), Error>| assert!(matches!(result, Err(Error::Cancelled)));
-    cancelled(fit(Effort::Strong).budget(256).run().map(drop));
+    cancelled(fit(Effort::Strong).run().map(drop));
     let endless = Effort::Updates(100_000_000);
     cancelled(fit(endless).run().map(drop));
     cancelled(fit(Effort::Strong).curve([128, 256]).map(drop));
-    cancelled(fit(Effort::Strong).budget(256).compare([1, 2]).map(drop));
+    cancelled(fit(Effort::Strong).compare([1, 2]).map(drop));
     cancelled(fit(endless).compare([1, 2]).map(drop));
 }
 

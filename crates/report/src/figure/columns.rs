@@ -34,16 +34,22 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// An axis that covers the values and the published bars.
+    /// An axis that covers the values and the bars.
     pub(crate) fn new(columns: Vec<Column>) -> Self {
-        // The bars of our own means need no room: a mean is at least one standard
+        // The bar of a mean of several needs no room: a mean is at least one standard
         // error away from the smallest and from the largest value.
-        let published = columns.iter().filter_map(|column| column.published);
-        let published = published
+        let bars = columns.iter().flat_map(|column| {
+            let own = match column.values[..] {
+                [one] => column.se.map(|se| (one, se)),
+                _ => None,
+            };
+            own.into_iter().chain(column.published)
+        });
+        let bars = bars
             .flat_map(|(mean, se)| [mean, mean - se, mean + se])
             .filter(|v| v.is_finite());
         let ours = columns.iter().flat_map(|column| &column.values).copied();
-        let mut values: Vec<f64> = ours.chain(published).collect();
+        let mut values: Vec<f64> = ours.chain(bars).collect();
         // A bar that reaches below zero is cut rather than ending the logarithmic axis.
         if columns
             .iter()
@@ -54,6 +60,12 @@ impl Columns {
         }
         let axis = Axis::covering(&values);
         Self { columns, axis }
+    }
+
+    /// Whether each column is one value whose standard error is known from elsewhere: there are no seeds to show.
+    pub(crate) fn has_no_seeds(&self) -> bool {
+        let single = |column: &Column| column.values.len() == 1 && column.se.is_some();
+        !self.columns.is_empty() && self.columns.iter().all(single)
     }
 
     /// How many values are not drawn, and how many there are.
@@ -69,10 +81,15 @@ impl Columns {
     pub(crate) fn draw(&self, canvas: &mut Canvas, area: &Area, seeds: &[String]) {
         let bottom = area.bottom();
         canvas.line("axis", (area.left, bottom), (area.right(), bottom));
-        self.draw_seeds(canvas, area);
+        let has_seeds = !self.has_no_seeds();
+        if has_seeds {
+            self.draw_seeds(canvas, area);
+        }
         for (at, column) in self.columns.iter().enumerate() {
             canvas.open_group(&style::series(column.color));
-            self.draw_dots(canvas, area, at, seeds);
+            if has_seeds {
+                self.draw_dots(canvas, area, at, seeds);
+            }
             self.draw_means(canvas, area, at);
             for (row, label) in column.labels.iter().enumerate() {
                 let class = if row == 0 { "name" } else { "small" };

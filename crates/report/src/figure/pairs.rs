@@ -73,8 +73,11 @@ impl Pairs {
     }
 
     fn remarks(&self, plots: &[Columns]) -> String {
-        let mut remarks =
-            String::from("Thin lines: seeds; filled diamonds: means with one standard error");
+        let no_seeds = !plots.is_empty() && plots.iter().all(Columns::has_no_seeds);
+        let mut remarks = String::from(match no_seeds {
+            true => "Diamonds: errors with one standard error",
+            false => "Thin lines: seeds; filled diamonds: means with one standard error",
+        });
         let columns = plots.iter().flat_map(|plot| &plot.columns);
         if columns.into_iter().any(|column| column.published.is_some()) {
             remarks += "; hollow diamonds: published means with theirs";
