@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+import warnings
 from types import TracebackType
 from typing import Any
 
@@ -24,8 +26,12 @@ class Bar:
         self.line = False
         if verbose <= 0:
             return
+        self.shown = (-1.0, 0.0)
         try:
-            from tqdm.auto import tqdm
+            with warnings.catch_warnings():
+                # A notebook without widgets gets the bar of a terminal, and needs no warning.
+                warnings.simplefilter("ignore")
+                from tqdm.auto import tqdm
         except ImportError:
             self.line = sys.stderr.isatty()
             return
@@ -39,7 +45,11 @@ class Bar:
         return self.follow if self.bar is not None or self.line else None
 
     def follow(self, done: float, best: float | None, updates: int | None) -> None:
-        """Shows how far the work is."""
+        """Shows how far the work is: what is new, and every second how long it took."""
+        now = time.monotonic()
+        if round(done, 3) == self.shown[0] and now < self.shown[1] + 1.0:
+            return
+        self.shown = (round(done, 3), now)
         if self.bar is not None:
             self.bar.n = round(100 * done, 1)
             if best is not None:

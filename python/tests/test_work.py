@@ -55,7 +55,7 @@ def test_interrupts_are_heard():
     assert len(said) == 7
     # A look at signals after 0.05 s and 0.25 s for the work to end; a busy machine takes what it takes.
     most = 0.5 if "LOOPFIT_LONG_TESTS" in os.environ else 5.0
-    assert all(0 < float(seconds) < most for seconds in said.values()), said
+    assert all(float(seconds) < most for seconds in said.values()), said
 
 
 def test_the_lock_is_free_while_fitting(table):

@@ -318,7 +318,7 @@ impl<'a> Fit<'a> {
         self
     }
 
-    /// Call this some twenty times a second, from a thread of its own, with how far the work is; `Break` takes the best there is so far.
+    /// Call this some twenty times a second and once at the end, from a thread of its own, with how far the work is; `Break` takes the best there is so far.
     pub fn progress(
         mut self,
         watch: impl Fn(Progress) -> ControlFlow<()> + Sync + Send + 'a,

@@ -99,6 +99,8 @@ fn watched<T>(
                 let over = ended.0.lock().unwrap_or_else(PoisonError::into_inner);
                 let waited = ended.1.wait_timeout_while(over, PERIOD, |over| !*over);
                 if *waited.unwrap_or_else(PoisonError::into_inner).0 {
+                    // How far it came.
+                    let _ = watch(now());
                     break;
                 }
             }

@@ -40,6 +40,8 @@ const FOLDS_UP_TO: [usize; 2] = [6000, 800];
 const LEAST_RUNG: usize = 16;
 /// Rows that a selection looks at; the last fit sees all.
 const SELECTION_ROWS: usize = 24_000;
+/// The part of the work that selections are, and the part that the fits to all of their rows are; the rest is what is reached without a cap.
+const PARTS: [f64; 2] = [0.8, 0.15];
 /// What is asked of a table or simulation.
 #[derive(Clone, Debug)]
 pub struct Ask {
@@ -226,7 +228,7 @@ impl Prepared {
         let select = |part: &Part, stream: Stream| {
             let watch = Watch {
                 stop: &stop,
-                advance: &|done| advance(share * done),
+                advance: &|done| advance(PARTS[0] * share * done),
             };
             let mut found = self.select(part, ask, &caps, share, stream, watch)?;
             let rungs = self.rungs(part, &found, ask);
@@ -263,6 +265,7 @@ impl Prepared {
         let choice = &chosen[best].1.best;
         let last = self.whole.as_ref().unwrap_or(&self.first);
         let mut model = self.fitted(last, choice, ask, stream, control)?;
+        advance(PARTS[1]);
         let test = entries[best].test.error;
         let has = |method: &Method| entries.iter().any(|e| e.method == Some(*method));
         let absence = match stop() {
@@ -283,13 +286,15 @@ impl Prepared {
             floor: Floor::after(self.likelihood, last.samples.n()).least(),
             residuals: Assessment::thinned(part.residuals(self.task, choice)),
         });
+        let no_cap = self.no_cap(stream.child("no cap"), &stop)?;
+        advance(1.0 - PARTS[0] - PARTS[1]);
         Ok(Estimate {
             entries: best_first(entries, best),
             rungs,
             absent,
             model,
             constant: self.constant(part)?,
-            no_cap: self.no_cap(stream.child("no cap"), &stop)?,
+            no_cap,
             selection_rows: part.samples.n(),
             test_rows: self.test_rows,
             selected_by: part.selected_by.clone(),
@@ -338,7 +343,7 @@ impl Prepared {
         let stream = Stream::new(ask.seed).child("estimate");
         let watch = Watch {
             stop: &stop,
-            advance,
+            advance: &|done| advance((PARTS[0] + PARTS[1]) * done),
         };
         threads.install(|| {
             let mut found = Vec::new();
