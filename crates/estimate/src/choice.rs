@@ -18,8 +18,8 @@ const CLOSER: f64 = 0.25;
 /// Standard errors by which the held-out loss of classes must fall with a weaker penalty for that to be preferred. Rows that are sure and wrong are
 /// rare and cost much, so that few held-out rows make a weak penalty look good.
 const WEAKER: f64 = 0.5;
-/// Standard errors by which the held-out loss under a larger cap must be below that under a smaller one to be preferred.
-const RISEN: f64 = 0.5;
+/// Standard errors by which the held-out loss under a larger cap must be below that of what a smaller one delivers to be preferred.
+const RISEN: f64 = 1.0;
 
 /// A network with a penalty, and what cross-validation says of it.
 #[derive(Clone, Debug)]
@@ -159,12 +159,13 @@ impl Chosen {
         Self { best, ..self }
     }
 
-    /// What was selected under a smaller cap, unless this is better.
-    pub(crate) fn or(self, smaller: Option<&Self>, stream: Stream) -> Self {
+    /// What was selected under a smaller cap, unless this is better, and clearly better than the affine function if that is.
+    pub(crate) fn or(self, smaller: Option<&Self>, linear: Option<&Self>, stream: Stream) -> Self {
         let Some(smaller) = smaller else {
             return self;
         };
-        let better = paired(&self.best.losses, &smaller.best.losses) > RISEN;
+        let better = self.is_better_than(smaller, RISEN)
+            && (self.is_preferred(linear) || !smaller.is_preferred(linear));
         let best = if better {
             self.best
         } else {
@@ -172,6 +173,16 @@ impl Chosen {
         };
         let finalists = [smaller.finalists.clone(), self.finalists].concat();
         Self::new(best, self.grows, finalists, stream)
+    }
+
+    /// Whether its held-out losses are so many standard errors of the paired difference below those of another.
+    fn is_better_than(&self, other: &Self, margin: f64) -> bool {
+        paired(&self.best.losses, &other.best.losses) >= margin
+    }
+
+    /// Whether it is clearly better than the affine function, if there is one.
+    fn is_preferred(&self, linear: Option<&Self>) -> bool {
+        linear.is_none_or(|linear| self.is_better_than(linear, PREFERRED))
     }
 }
 
@@ -187,6 +198,8 @@ pub struct Selection {
     /// Seconds from the beginning of the work on the affine function to its end, and of that on each method, under this cap. Methods are
     /// worked on beside each other; nothing is decided by this.
     pub seconds: Vec<f64>,
+    /// The best: 0 for the affine function, then the methods in their order.
+    pub(crate) best: Option<usize>,
 }
 
 impl Selection {
@@ -195,17 +208,40 @@ impl Selection {
         self.linear.iter().chain(self.methods.iter().flatten())
     }
 
-    /// The place among [`Selection::all`] of the best: the network with the smallest honest error if its held-out losses are
-    /// clearly below those of the affine function, else that function.
+    /// With the best of what was selected under this cap, given what was best under a smaller one.
+    pub(crate) fn decided(self, before: Option<&Self>) -> Self {
+        let best = self.decide(before.and_then(|before| before.best));
+        Self { best, ..self }
+    }
+
+    /// The slot of the best: the smallest honest error of the affine function and the networks that are clearly better than it. What
+    /// was best under a smaller cap stays unless that is better by a margin.
+    fn decide(&self, kept: Option<usize>) -> Option<usize> {
+        let slots: Vec<Option<&Chosen>> = self.slots().collect();
+        let linear = slots[0];
+        let known = slots.iter().enumerate();
+        let known = known.filter_map(|(slot, chosen)| Some((slot, (*chosen)?)));
+        let may = known.filter(|(slot, chosen)| *slot == 0 || chosen.is_preferred(linear));
+        let smallest = may.min_by(|(_, a), (_, b)| a.error.total_cmp(&b.error));
+        let kept = kept.and_then(|slot| Some((slot, slots[slot]?)));
+        let (slot, _) = match (smallest, kept) {
+            (Some(new), Some(kept)) if new.1.is_better_than(kept.1, RISEN) => new,
+            (_, Some(kept)) => kept,
+            (new, None) => new?,
+        };
+        Some(slot)
+    }
+
+    /// The affine function, then the network of each method, if there is one.
+    fn slots(&self) -> impl Iterator<Item = Option<&Chosen>> {
+        let methods = self.methods.iter().map(Option::as_ref);
+        [self.linear.as_ref()].into_iter().chain(methods)
+    }
+
+    /// The place among [`Selection::all`] of the best. It is what a smaller cap delivers unless something is better by a standard error
+    /// of the paired difference, and a network only if it is clearly better than the affine function of the cap that it was found under.
     pub fn best(&self) -> Option<usize> {
-        let all: Vec<&Chosen> = self.all().collect();
-        let smallest = (0..all.len()).min_by(|a, b| all[*a].error.total_cmp(&all[*b].error))?;
-        match &self.linear {
-            Some(linear) if paired(&all[smallest].best.losses, &linear.best.losses) < PREFERRED => {
-                Some(0)
-            }
-            _ => Some(smallest),
-        }
+        Some(self.slots().take(self.best?).flatten().count())
     }
 }
 

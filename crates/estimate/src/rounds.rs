@@ -41,6 +41,18 @@ pub(crate) fn of_cap(cap: usize) -> f64 {
     cap.min(FULL_CAP) as f64 / FULL_CAP as f64
 }
 
+/// Rows of a fold from which on all of the work is spent.
+const ALL_WORK_ROWS: f64 = 400.0;
+/// Rows for each candidate of the first round.
+const ROWS_FOR_A_CANDIDATE: usize = 5;
+
+/// The part of the work that is spent on a fold of `n` rows: a fit costs in proportion to them, and they tell in proportion to them as many
+/// candidates apart.
+pub(crate) fn of_rows(n: usize) -> f64 {
+    let part = (n as f64 / ALL_WORK_ROWS).min(1.0);
+    part * part
+}
+
 /// What a method's work buys.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rounds {
@@ -78,7 +90,8 @@ impl Rounds {
         let fits = |share: f64, steps: usize, rows: usize| {
             share * work / (steps as f64 * (per_row * rows as f64 + per_step))
         };
-        let most = candidates.len().min(SCREENED[1]);
+        let told_apart = (n / ROWS_FOR_A_CANDIDATE).clamp(SCREENED[0], SCREENED[1]);
+        let most = candidates.len().min(told_apart);
         // All folds of few rows, if there is work for them.
         let few = n < ALL_FOLDS_BELOW;
         let affordable = fits(SHARES[0], STEPS[0] * folds, n) >= most as f64 / 2.0;
@@ -88,7 +101,7 @@ impl Rounds {
         let sizes =
             [SCREENED_ROWS[1], SCREENED_ROWS[1] / 2, SCREENED_ROWS[0]].map(|rows| rows.min(n));
         let rows = sizes.into_iter().find(enough).unwrap_or(sizes[2]);
-        let screened = within(screen(rows), SCREENED).min(candidates.len());
+        let screened = within(screen(rows), [SCREENED[0], told_apart]).min(candidates.len());
         let second = within(fits(SHARES[1], STEPS[1] * folds, n), KEPT[0]).min(screened);
         let third_fits = fits(SHARES[2], STEPS[2] * folds, n);
         let third = within(third_fits / 2.0, KEPT[1]).min(second);

@@ -15,7 +15,7 @@ use crate::choice::{Choice, Chosen, Selection};
 use crate::curvature::Objective;
 use crate::fit::{Fit, tried};
 use crate::ranking::consensus;
-use crate::rounds::{full_linear_work, of_cap};
+use crate::rounds::{full_linear_work, of_cap, of_rows};
 use crate::rows::{Kind, Rows};
 use crate::tape::Tape;
 use deal::{Deal, Fold};
@@ -35,6 +35,8 @@ const LINEAR_FACTORS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 10
 const LINEAR_STEPS: usize = 60;
 /// Caps that are never lowered for want of rows.
 const LEAST_CAP: usize = 32;
+/// Rows, of each score of several classes, for each number of a network at least.
+const ROWS_FOR_A_NUMBER: usize = 2;
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -186,7 +188,9 @@ impl<'a> Problem<'a> {
     /// and at least the first.
     pub fn select(&self, request: &Request) -> Vec<Selection> {
         // More numbers than the rows have to say are not tried: they cost time and rarely win.
-        let said = LEAST_CAP.max(self.deal.folds[0].fitted.n * (self.outputs - 1).max(1));
+        let n = self.deal.folds[0].fitted.n;
+        let said = LEAST_CAP.max(n * (self.outputs - 1).max(1) / ROWS_FOR_A_NUMBER);
+        let work = request.work * of_rows(n);
         let total: f64 = request.caps.iter().map(|cap| of_cap(*cap)).sum();
         let mut lines = Lines::default();
         let mut selections: Vec<Selection> = Vec::new();
@@ -205,7 +209,7 @@ impl<'a> Problem<'a> {
             let race = Race {
                 problem: self,
                 space: &space,
-                work: request.work * of_cap(*cap),
+                work: work * of_cap(space.cap),
                 part: of_cap(*cap) / total / request.methods.len() as f64,
             };
             let of_linear = request.stream.child("linear");
@@ -224,6 +228,7 @@ impl<'a> Problem<'a> {
                 linear,
                 methods: networks,
                 seconds: [vec![linear_seconds], seconds].concat(),
+                best: None,
             };
             let known = before.and_then(|before| before.linear.as_ref());
             let (linear, linear_seconds) = timed(|| {
@@ -238,7 +243,7 @@ impl<'a> Problem<'a> {
                         Some(found) => {
                             let stream = of_method(method);
                             let judged = self.judged_again(found.clone(), stream);
-                            Some(judged.or(smaller(i), stream))
+                            Some(judged.or(smaller(i), linear.as_ref(), stream))
                         }
                         None => smaller(i).cloned(),
                     })
@@ -255,14 +260,16 @@ impl<'a> Problem<'a> {
                     .zip(again)
                     .map(|(a, b)| a + b)
                     .collect(),
+                best: None,
             };
             if (self.watch.stop)() {
                 // What was cut short is worth nothing where there is something finished, and losses of other folds are not mixed.
                 if selections.is_empty() {
-                    selections.push(found);
+                    selections.push(found.decided(None));
                 }
                 break;
             }
+            let judged = judged.decided(before);
             selections.push(judged);
         }
         selections
