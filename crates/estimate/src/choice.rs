@@ -311,6 +311,91 @@ mod tests {
         assert_eq!((kept(false), kept(true)), (0.1, 0.2));
     }
 
+    fn chosen(losses: &[f64]) -> Chosen {
+        Chosen::of(vec![choice(1.0, losses)], false, Stream::new(1)).unwrap()
+    }
+
+    /// What is best of an affine function and two methods, after what was best under a smaller cap.
+    fn selection(
+        linear: Option<&[f64]>,
+        methods: [Option<&[f64]>; 2],
+        before: Option<&Selection>,
+    ) -> Selection {
+        let selection = Selection {
+            cap: 8,
+            linear: linear.map(chosen),
+            methods: methods.map(|losses| losses.map(chosen)).to_vec(),
+            seconds: Vec::new(),
+            best: None,
+        };
+        selection.decided(before)
+    }
+
+    const LINE: [f64; 4] = [1.0, 1.1, 1.0, 1.1];
+    /// Far below the line; then a third of a standard error, and far, below that.
+    const FIRST: [f64; 4] = [0.5, 0.4, 0.5, 0.4];
+    const HARDLY: [f64; 4] = [0.4, 0.5, 0.5, 0.36];
+    const FAR: [f64; 4] = [0.3, 0.21, 0.3, 0.2];
+
+    #[test]
+    fn a_larger_cap_keeps_what_a_smaller_one_delivers() {
+        let smaller = selection(Some(&LINE), [Some(&FIRST), None], None);
+        assert_eq!(smaller.best(), Some(1));
+        // Another method is hardly better: it would win alone, and does not win against what is there.
+        let both = [Some(&FIRST[..]), Some(&HARDLY[..])];
+        assert_eq!(selection(Some(&LINE), both, None).best(), Some(2));
+        assert_eq!(selection(Some(&LINE), both, Some(&smaller)).best(), Some(1));
+        let both = [Some(&FIRST[..]), Some(&FAR[..])];
+        let larger = selection(Some(&LINE), both, Some(&smaller));
+        assert_eq!(larger.best(), Some(2));
+        // And so on from cap to cap.
+        let back = [Some(&FAR.map(|loss| 0.99 * loss)[..]), Some(&FAR[..])];
+        assert_eq!(selection(Some(&LINE), back, Some(&larger)).best(), Some(1));
+        let back = [Some(&[0.21, 0.3, 0.2, 0.295][..]), Some(&FAR[..])];
+        assert_eq!(selection(Some(&LINE), back, Some(&larger)).best(), Some(2));
+    }
+
+    #[test]
+    fn a_line_stays_until_a_network_is_clearly_better() {
+        // By 1.4 standard errors.
+        let close = [0.9, 0.95, 1.1, 0.9];
+        let t = paired(&close, &LINE);
+        assert!((RISEN..PREFERRED).contains(&t), "{t}");
+        let line = selection(Some(&LINE), [Some(&close), None], None);
+        assert_eq!(line.best(), Some(0));
+        let larger = selection(Some(&LINE), [Some(&close), Some(&FIRST)], Some(&line));
+        assert_eq!(larger.best(), Some(2));
+        // A line that only the larger cap holds needs the margin too, and has the first place once it is there.
+        let without = selection(None, [Some(&close), None], None);
+        assert_eq!(without.best(), Some(0));
+        let with = selection(Some(&LINE), [Some(&close), None], Some(&without));
+        assert_eq!(with.best(), Some(1));
+        let better = close.map(|loss| loss - 0.1);
+        let with = selection(Some(&better), [Some(&close), None], Some(&without));
+        assert_eq!(with.best(), Some(0));
+        assert_eq!(selection(None, [None, None], None).best(), None);
+    }
+
+    /// A wider network of a method that is better than a narrow one, but less clearly better than the line, does not replace it: the
+    /// narrow one would not be there to be delivered.
+    #[test]
+    fn a_method_does_not_lose_what_is_preferred() {
+        let (line, narrow) = (
+            chosen(&[3.0, 3.1, 3.0, 3.1]),
+            chosen(&[2.9, 3.0, 2.9, 2.99]),
+        );
+        let wide = chosen(&[1.0, 3.0, 2.8, 2.9]);
+        assert!(wide.is_better_than(&narrow, RISEN) && narrow.is_preferred(Some(&line)));
+        assert!(!wide.is_preferred(Some(&line)));
+        let kept = |wide: &Chosen| {
+            let wide = wide.clone();
+            let found = wide.or(Some(&narrow), Some(&line), Stream::new(1));
+            found.best.losses[0]
+        };
+        assert_eq!(kept(&wide), 2.9);
+        assert_eq!(kept(&chosen(&FAR)), 0.3);
+    }
+
     #[test]
     fn a_penalty_belongs_to_its_network() {
         let other = Choice {

@@ -17,6 +17,8 @@ const SCREENED_ROWS: [usize; 2] = [400, 1600];
 const ALL_FOLDS_BELOW: usize = 600;
 /// Candidates of a method in the first round.
 const SCREENED: [usize; 2] = [8, 72];
+/// Rows of a fold for each of them: few rows do not tell many apart.
+const ROWS_FOR_A_CANDIDATE: usize = 5;
 /// Candidates of a method in the second and third round.
 const KEPT: [[usize; 2]; 2] = [[2, 8], [1, 3]];
 /// Starts of each fit in the third round.
@@ -39,18 +41,6 @@ const FULL_CAP: usize = 256;
 /// The part of the work that is spent under a cap: smaller networks cost less, and larger ones wait.
 pub(crate) fn of_cap(cap: usize) -> f64 {
     cap.min(FULL_CAP) as f64 / FULL_CAP as f64
-}
-
-/// Rows of a fold from which on all of the work is spent.
-const ALL_WORK_ROWS: f64 = 400.0;
-/// Rows for each candidate of the first round.
-const ROWS_FOR_A_CANDIDATE: usize = 5;
-
-/// The part of the work that is spent on a fold of `n` rows: a fit costs in proportion to them, and they tell in proportion to them as many
-/// candidates apart.
-pub(crate) fn of_rows(n: usize) -> f64 {
-    let part = (n as f64 / ALL_WORK_ROWS).min(1.0);
-    part * part
 }
 
 /// What a method's work buys.

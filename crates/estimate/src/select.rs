@@ -15,7 +15,7 @@ use crate::choice::{Choice, Chosen, Selection};
 use crate::curvature::Objective;
 use crate::fit::{Fit, tried};
 use crate::ranking::consensus;
-use crate::rounds::{full_linear_work, of_cap, of_rows};
+use crate::rounds::{full_linear_work, of_cap};
 use crate::rows::{Kind, Rows};
 use crate::tape::Tape;
 use deal::{Deal, Fold};
@@ -190,7 +190,6 @@ impl<'a> Problem<'a> {
         // More numbers than the rows have to say are not tried: they cost time and rarely win.
         let n = self.deal.folds[0].fitted.n;
         let said = LEAST_CAP.max(n * (self.outputs - 1).max(1) / ROWS_FOR_A_NUMBER);
-        let work = request.work * of_rows(n);
         let total: f64 = request.caps.iter().map(|cap| of_cap(*cap)).sum();
         let mut lines = Lines::default();
         let mut selections: Vec<Selection> = Vec::new();
@@ -209,7 +208,7 @@ impl<'a> Problem<'a> {
             let race = Race {
                 problem: self,
                 space: &space,
-                work: work * of_cap(space.cap),
+                work: request.work * of_cap(space.cap),
                 part: of_cap(*cap) / total / request.methods.len() as f64,
             };
             let of_linear = request.stream.child("linear");

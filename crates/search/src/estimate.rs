@@ -40,6 +40,9 @@ const FOLDS_UP_TO: [usize; 2] = [6000, 800];
 const LEAST_RUNG: usize = 16;
 /// Rows that a selection looks at; the last fit sees all.
 const SELECTION_ROWS: usize = 24_000;
+/// Rows that pay for all of the default work.
+const ALL_WORK_ROWS: usize = 500;
+
 /// What is asked of a table or simulation.
 #[derive(Clone, Debug)]
 pub struct Ask {
@@ -381,6 +384,7 @@ impl Prepared {
         watch: Watch<'_>,
     ) -> Result<Vec<Selection>, SearchError> {
         let (bound, folds, fresh) = (self.bounds.output, &part.folds, &part.fresh);
+        let work = ask.work.min(work_of_rows(part.samples.n()));
         let problem = Problem::new(&part.samples, self.likelihood, bound, folds, fresh, watch);
         let problem = problem.ok_or(SearchError::NoTargets)?;
         Ok(problem.select(&Request {
@@ -389,7 +393,7 @@ impl Prepared {
             methods: ask.methods.clone(),
             activations: ask.activations.clone(),
             iterations: ask.iterations.clone(),
-            work: share * ask.work,
+            work: share * work,
             stream,
         }))
     }
@@ -527,6 +531,12 @@ fn bounds_of(task: Task) -> Bounds {
         },
         Task::Regression | Task::Binary | Task::Density => bounds,
     }
+}
+
+/// The most work that rows pay for: a fit costs in proportion to them, and in proportion to them is how many candidates they tell apart.
+fn work_of_rows(rows: usize) -> f64 {
+    let part = rows as f64 / ALL_WORK_ROWS as f64;
+    STANDARD * part * part
 }
 
 /// A cap, its half, its quarter and so on, ascending.
