@@ -19,6 +19,8 @@ const ALL_FOLDS_BELOW: usize = 600;
 const SCREENED: [usize; 2] = [8, 72];
 /// Rows of a fold for each of them: few rows do not tell many apart.
 const ROWS_FOR_A_CANDIDATE: usize = 5;
+/// As many of them in any case, also where there is no work for them: fits to so few rows cost little.
+const SCREENED_OF_FEW: usize = 24;
 /// Candidates of a method in the second and third round.
 const KEPT: [[usize; 2]; 2] = [[2, 8], [1, 3]];
 /// Starts of each fit in the third round.
@@ -80,7 +82,11 @@ impl Rounds {
         let fits = |share: f64, steps: usize, rows: usize| {
             share * work / (steps as f64 * (per_row * rows as f64 + per_step))
         };
-        let told_apart = (n / ROWS_FOR_A_CANDIDATE).clamp(SCREENED[0], SCREENED[1]);
+        let told_apart = (n / ROWS_FOR_A_CANDIDATE).clamp(SCREENED_OF_FEW, SCREENED[1]);
+        let least = match n < ROWS_FOR_A_CANDIDATE * SCREENED_OF_FEW {
+            true => SCREENED_OF_FEW,
+            false => SCREENED[0],
+        };
         let most = candidates.len().min(told_apart);
         // All folds of few rows, if there is work for them.
         let few = n < ALL_FOLDS_BELOW;
@@ -91,7 +97,7 @@ impl Rounds {
         let sizes =
             [SCREENED_ROWS[1], SCREENED_ROWS[1] / 2, SCREENED_ROWS[0]].map(|rows| rows.min(n));
         let rows = sizes.into_iter().find(enough).unwrap_or(sizes[2]);
-        let screened = within(screen(rows), [SCREENED[0], told_apart]).min(candidates.len());
+        let screened = within(screen(rows), [least, told_apart]).min(candidates.len());
         let second = within(fits(SHARES[1], STEPS[1] * folds, n), KEPT[0]).min(screened);
         let third_fits = fits(SHARES[2], STEPS[2] * folds, n);
         let third = within(third_fits / 2.0, KEPT[1]).min(second);

@@ -40,8 +40,8 @@ const FOLDS_UP_TO: [usize; 2] = [6000, 800];
 const LEAST_RUNG: usize = 16;
 /// Rows that a selection looks at; the last fit sees all.
 const SELECTION_ROWS: usize = 24_000;
-/// Rows that pay for all of the default work.
-const ALL_WORK_ROWS: usize = 500;
+/// Rows that pay for all of the default work, and those that fewer ones are paid for like.
+const WORK_ROWS: [usize; 2] = [500, 100];
 
 /// What is asked of a table or simulation.
 #[derive(Clone, Debug)]
@@ -534,8 +534,10 @@ fn bounds_of(task: Task) -> Bounds {
 }
 
 /// The most work that rows pay for: a fit costs in proportion to them, and in proportion to them is how many candidates they tell apart.
+/// Below some it is so little that less would not be felt.
 fn work_of_rows(rows: usize) -> f64 {
-    let part = rows as f64 / ALL_WORK_ROWS as f64;
+    let [all, few] = WORK_ROWS;
+    let part = rows.max(few) as f64 / all as f64;
     STANDARD * part * part
 }
 
