@@ -42,6 +42,9 @@ const LEAST_RUNG: usize = 16;
 const SELECTION_ROWS: usize = 24_000;
 /// The part of the work that selections are, and the part that the fits to all of their rows are; the rest is what is reached without a cap.
 const PARTS: [f64; 2] = [0.8, 0.15];
+/// Rows that pay for all of the default work, and those that fewer ones are paid for like.
+const WORK_ROWS: [usize; 2] = [500, 100];
+
 /// What is asked of a table or simulation.
 #[derive(Clone, Debug)]
 pub struct Ask {
@@ -386,6 +389,7 @@ impl Prepared {
         watch: Watch<'_>,
     ) -> Result<Vec<Selection>, SearchError> {
         let (bound, folds, fresh) = (self.bounds.output, &part.folds, &part.fresh);
+        let work = ask.work.min(work_of_rows(part.samples.n()));
         let problem = Problem::new(&part.samples, self.likelihood, bound, folds, fresh, watch);
         let problem = problem.ok_or(SearchError::NoTargets)?;
         Ok(problem.select(&Request {
@@ -394,7 +398,7 @@ impl Prepared {
             methods: ask.methods.clone(),
             activations: ask.activations.clone(),
             iterations: ask.iterations.clone(),
-            work: share * ask.work,
+            work: share * work,
             stream,
         }))
     }
@@ -543,6 +547,14 @@ fn bounds_of(task: Task) -> Bounds {
         },
         Task::Regression | Task::Binary | Task::Density => bounds,
     }
+}
+
+/// The most work that rows pay for: a fit costs in proportion to them, and in proportion to them is how many candidates they tell apart.
+/// Below some it is so little that less would not be felt.
+fn work_of_rows(rows: usize) -> f64 {
+    let [all, few] = WORK_ROWS;
+    let part = rows.max(few) as f64 / all as f64;
+    STANDARD * part * part
 }
 
 /// A cap, its half, its quarter and so on, ascending.
