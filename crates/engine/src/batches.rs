@@ -2,7 +2,7 @@
 //! gathered into strips of sixteen.
 
 use loopfit_data::Samples;
-use loopfit_numerics::lanes::{LANES, Lane};
+use loopfit_numerics::lanes::{Across, COLUMNS, Kernel, LANES, Lane, Level, Rows};
 use loopfit_numerics::stream::Stream;
 
 /// The order in which samples are visited: a pure function of the stream.
@@ -69,28 +69,77 @@ impl Strips {
     pub(crate) fn all(samples: &Samples) -> Self {
         let mut strips = Self::new(samples.n(), samples.d());
         let rows: Vec<u32> = (0..samples.n() as u32).collect();
-        strips.gather(samples, &rows);
+        strips.gather(samples, &rows, Level::fastest());
         strips
     }
 
     /// Fills the strips with rows of a sample set.
-    pub(crate) fn gather(&mut self, samples: &Samples, rows: &[u32]) {
-        let (n, d, x, y) = (samples.n(), samples.d(), samples.x(), samples.y());
-        assert!(
-            rows.iter().all(|row| (*row as usize) < n),
-            "rows of the sample set"
-        );
-        for (strip, rows) in rows.chunks(LANES).enumerate() {
-            let mut own = [rows[0]; LANES];
-            own[..rows.len()].copy_from_slice(rows);
-            for (i, line) in self.x[strip * d..][..d].iter_mut().enumerate() {
-                for (to, row) in line.0.iter_mut().zip(own) {
-                    // SAFETY: every row is below n and i below d; x has n * d entries.
-                    *to = unsafe { *x.get_unchecked(row as usize * d + i) };
+    pub(crate) fn gather(&mut self, samples: &Samples, rows: &[u32], level: Level) {
+        let Self { x, y, .. } = self;
+        let (from, d) = (samples.x(), samples.d());
+        level.run(Gather { from, d, rows, to: x });
+        if !samples.y().is_empty() {
+            let from = samples.y();
+            level.run(Gather { from, d: 1, rows, to: y });
+        }
+    }
+}
+
+/// Some rows of `d` numbers as strips; lanes beyond the last repeat the first of their strip.
+struct Gather<'a> {
+    from: &'a [f32],
+    d: usize,
+    rows: &'a [u32],
+    to: &'a mut [Lane],
+}
+
+impl Kernel for Gather<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Across>(self, s: S) {
+        // With d known, the places of the most common ones need no multiplication.
+        match self.d {
+            1 => self.strips(s, 1),
+            2 => self.strips(s, 2),
+            3 => self.strips(s, 3),
+            4 => self.strips(s, 4),
+            d => self.strips(s, d),
+        }
+    }
+}
+
+impl Gather<'_> {
+    #[inline(always)]
+    fn strips<S: Across>(self, s: S, d: usize) {
+        for first in (0..d).step_by(COLUMNS) {
+            let width = COLUMNS.min(d - first);
+            let from = &self.from[first..];
+            let strips = self.rows.chunks(LANES).zip(self.to.chunks_exact_mut(d));
+            let rows_from = Rows::new(from, d);
+            for (rows, to) in strips {
+                let to = &mut to[first..][..width];
+                let mut own = [rows[0]; LANES];
+                let rows = match rows.try_into() {
+                    Ok(rows) => rows,
+                    Err(_) => {
+                        own[..rows.len()].copy_from_slice(rows);
+                        &own
+                    }
+                };
+                // Numbers of the next row are read and left, except where there is none.
+                match rows_from.columns(s, rows) {
+                    Some(columns) => {
+                        for (to, column) in to.iter_mut().zip(columns) {
+                            s.store(to, column);
+                        }
+                    }
+                    None => {
+                        for (i, to) in to.iter_mut().enumerate() {
+                            *to = Lane(rows.map(|row| from[row as usize * d + i]));
+                        }
+                    }
                 }
-            }
-            if !y.is_empty() {
-                self.y[strip] = Lane(own.map(|row| y[row as usize]));
             }
         }
     }

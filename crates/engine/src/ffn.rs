@@ -254,8 +254,8 @@ impl Ffn {
         }
     }
 
-    /// Adds the gradient of all coefficients, lane by lane, to `acc`: line `i` of `acc`
-    /// belongs to coefficient `i`. `g_out` is the derivative in the outputs, `[strip][C]`;
+    /// The gradient of all coefficients, lane by lane, added to `acc` or written there: line `i` of
+    /// `acc` belongs to coefficient `i`. `g_out` is the derivative in the outputs, `[strip][C]`;
     /// `x` and `kept` are those of the last [`Ffn::forward`].
     pub(crate) fn backward(
         &self,
@@ -263,7 +263,7 @@ impl Ffn {
         x: &[Lane],
         g_out: &[Lane],
         kept: &mut Activations,
-        acc: &mut [Lane],
+        (acc, add): (&mut [Lane], bool),
     ) {
         self.check(params, x, g_out);
         let (p, level) = (&self.packing, self.level);
@@ -274,15 +274,15 @@ impl Ffn {
         let output = &params[p.output()];
         affine_backward(level, output, g_out, p.outputs, &mut kept.g[..state], p.q);
         let last = (&kept.z[..state], p.q);
-        outer::affine(level, &mut acc[p.output()], (g_out, p.outputs), last);
+        outer::affine(level, (&mut acc[p.output()], add), (g_out, p.outputs), last);
         self.states_backward(params, strips, kept);
         // Iterations of one block, counted from the last.
         let of_block = p.iterations / p.blocks;
         for start in (0..p.iterations).step_by(of_block) {
-            outer::block(level, p, strips, start..start + of_block, kept, acc);
+            outer::block(level, p, strips, start..start + of_block, kept, (acc, add));
         }
         let first = (&kept.g[p.iterations * state..], p.q);
-        outer::affine(level, &mut acc[p.input()], first, (x, p.d));
+        outer::affine(level, (&mut acc[p.input()], add), first, (x, p.d));
     }
 
     /// The gradients of states and preactivations from that of the last state.

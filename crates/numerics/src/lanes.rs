@@ -25,6 +25,9 @@ pub use x86::{Avx2, Avx512};
 /// Number of lanes.
 pub const LANES: usize = 16;
 
+/// Numbers of a row that [`Across::columns`] takes at a time.
+pub const COLUMNS: usize = 4;
+
 /// Sixteen numbers in memory, aligned to a cache line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
@@ -256,6 +259,51 @@ pub trait Simd: Copy + Send + Sync + 'static {
     }
 }
 
+/// Rows of numbers, `stride` from one row to the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    numbers: &'a [f32],
+    stride: usize,
+    complete: u32,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows that begin with the first number.
+    #[inline(always)]
+    pub fn new(numbers: &'a [f32], stride: usize) -> Self {
+        let complete = match numbers.len().checked_sub(COLUMNS) {
+            Some(last) => u32::try_from(last / stride + 1).unwrap_or(u32::MAX),
+            None => 0,
+        };
+        Self {
+            numbers,
+            stride,
+            complete,
+        }
+    }
+
+    /// How many rows have [`COLUMNS`] numbers, those of the rows behind them included.
+    #[inline(always)]
+    pub fn complete(self) -> u32 {
+        self.complete
+    }
+
+    /// The first numbers of some rows ([`Across::columns`]); nothing if one of them is not complete.
+    #[inline(always)]
+    pub fn columns<S: Across>(self, s: S, rows: &[u32; LANES]) -> Option<[S::V; COLUMNS]> {
+        let mut all = true;
+        for row in rows {
+            all &= *row < self.complete;
+        }
+        if all {
+            // SAFETY: all rows are complete.
+            Some(unsafe { s.columns(self, rows) })
+        } else {
+            None
+        }
+    }
+}
+
 /// Arithmetic on all lanes of a line, sums across them too.
 pub trait Across: Simd {
     /// Sum across lanes: `i` with `i + 8`, then `+ 4`, `+ 2`, `+ 1`.
@@ -269,6 +317,22 @@ pub trait Across: Simd {
             *sum = self.sum(v);
         }
         self.load(&sums)
+    }
+
+    /// Line `c` of the result has number `c` of row `rows[i]` in lane `i`.
+    ///
+    /// # Safety
+    /// All rows are below [`Rows::complete`].
+    #[inline(always)]
+    unsafe fn columns(self, from: Rows<'_>, rows: &[u32; LANES]) -> [Self::V; COLUMNS] {
+        let mut lines = [Lane::ZERO; COLUMNS];
+        for (lane, row) in rows.iter().enumerate() {
+            let first = *row as usize * from.stride;
+            for (c, line) in lines.iter_mut().enumerate() {
+                line.0[lane] = from.numbers[first + c];
+            }
+        }
+        [0, 1, 2, 3].map(|c| self.load(&lines[c]))
     }
 }
 

@@ -6,8 +6,8 @@ use crate::outer::{Factor, SumRows, Target, outer_product};
 use loopfit_numerics::lanes::{Lane, Level};
 use std::ops::Range;
 
-/// Adds the gradients of a block's coefficients to `acc` that come from some of its iterations,
-/// counted from the last.
+/// The gradients of a block's coefficients, from all of its iterations, counted from the last; added to `acc` or
+/// written there.
 ///
 /// # Formula
 /// `dW1 += a_t z_t^T`, `db1 += a_t`, `dW2 += g_{t+1} h_t^T`, `db2 += g_{t+1}`, over iterations in
@@ -18,7 +18,7 @@ pub(super) fn block(
     strips: usize,
     steps: Range<usize>,
     kept: &Activations,
-    acc: &mut [Lane],
+    (acc, add): (&mut [Lane], bool),
 ) {
     let (q, r) = (p.q, p.r);
     let of = |lines, width: usize, steps: &Range<usize>| -> Factor {
@@ -34,22 +34,23 @@ pub(super) fn block(
     let (h, g) = (of(&kept.h, r, &steps), of(&kept.g, q, &steps));
     let block = p.block_at(p.step_at(steps.start));
     let units = &mut acc[p.units(block)];
-    outer_product(level, units, Target::incoming(q), a, z);
-    outer_product(level, units, Target::outgoing(q), h, g);
-    level.run(SumRows {
+    outer_product(level, units, Target::incoming(q, add), a, z);
+    outer_product(level, units, Target::outgoing(q, add), h, g);
+    level.lanewise(SumRows {
+        add,
         acc: &mut acc[p.b2(block)],
         rows: g.lines,
     });
 }
 
-/// Adds the gradients of an affine map from `input` (`width` numbers) whose outputs (`height`
+/// The gradients of an affine map, added to `acc` or written there, from `input` (`width` numbers) whose outputs (`height`
 /// numbers) have the gradients `grad`.
 pub(super) fn affine(
     level: Level,
-    acc: &mut [Lane],
+    (acc, add): (&mut [Lane], bool),
     (grad, height): (&[Lane], usize),
     (input, width): (&[Lane], usize),
 ) {
     let (grad, input) = (Factor::new(grad, height), Factor::new(input, width));
-    outer_product(level, acc, Target::affine(width), grad, input);
+    outer_product(level, acc, Target::affine(width, add), grad, input);
 }
