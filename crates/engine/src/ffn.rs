@@ -75,26 +75,30 @@ impl<S: Simd, const Q: usize, const BACK: bool> Strips<S, Q, BACK> {
     /// chains are longer, up to `Q = 6`.
     const AT_ONCE: usize = match (S::REGISTERS >= 32, Q) {
         (true, 1..=3) => MOST_STRIPS,
-        (true, 4..=6) => 2,
+        (true, 4) if !BACK => MOST_STRIPS,
+        (true, 4..=6) => 3,
         (false, 1..=2) => MOST_STRIPS,
         (false, 3..=4) => 2,
-        (false, 5..=6) if BACK => 2,
+        (false, 5..=6) => 2,
         _ => 1,
     };
 
-    /// Tiles of `n` strips: as many as fill the registers, then single ones.
+    /// Tiles of `n` strips: as many as fill the registers, then smaller ones.
     #[inline(always)]
     fn tiles(n: usize) -> usize {
-        n / Self::AT_ONCE + n % Self::AT_ONCE
+        let (full, rest) = (n / Self::AT_ONCE, n % Self::AT_ONCE);
+        full + if rest == 2 { 1 } else { rest }
     }
 
     /// The first strip of a tile and how many it has.
     #[inline(always)]
     fn tile(n: usize, tile: usize) -> (usize, usize) {
         let full = n / Self::AT_ONCE;
+        let first = full * Self::AT_ONCE;
         match tile < full {
             true => (tile * Self::AT_ONCE, Self::AT_ONCE),
-            false => (full * Self::AT_ONCE + tile - full, 1),
+            false if n - first == 2 => (first, 2),
+            false => (first + tile - full, 1),
         }
     }
 }
@@ -109,13 +113,13 @@ macro_rules! run_strips {
                 unreachable!("states fit the registers")
             }
             (strip, 1) => $kernel.tile::<$S, 1>($s, strip $(, $more)?),
-            (strip, _) => {
-                if <$Strips>::AT_ONCE == 2 {
-                    $kernel.tile::<$S, 2>($s, strip $(, $more)?)
-                } else {
-                    $kernel.tile::<$S, MOST_STRIPS>($s, strip $(, $more)?)
-                }
+            (strip, 2) if const { <$Strips>::AT_ONCE > 1 } => {
+                $kernel.tile::<$S, 2>($s, strip $(, $more)?)
             }
+            (strip, _) if const { <$Strips>::AT_ONCE == 3 } => {
+                $kernel.tile::<$S, 3>($s, strip $(, $more)?)
+            }
+            (strip, _) => $kernel.tile::<$S, MOST_STRIPS>($s, strip $(, $more)?),
         }
     };
 }

@@ -30,29 +30,28 @@ pub(super) struct Steps<'a> {
 impl<const Q: usize, const SMOOTH: bool> Lanewise for Backward<'_, Q, SMOOTH> {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
-        Strips::<S, Q, true>::tiles(self.at.strips)
-            * self.p.iterations.div_ceil(steps_at_once::<S>())
+        let parts = self.p.iterations.div_ceil(steps_at_once::<S>(Q));
+        Strips::<S, Q, true>::tiles(self.at.strips) * parts
     }
 
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, piece: usize) {
-        let parts = self.p.iterations.div_ceil(steps_at_once::<S>());
-        // A division takes as long as a few units.
-        let (tile, first) = match parts {
-            1 => (piece, 0),
-            _ => (piece / parts, piece % parts * steps_at_once::<S>()),
-        };
-        let end = self
-            .p
-            .iterations
-            .min(first.saturating_add(steps_at_once::<S>()));
+        // In 32 bits a division takes half as long.
+        let (piece, tiles) = (
+            piece as u32,
+            Strips::<S, Q, true>::tiles(self.at.strips) as u32,
+        );
+        let first = (piece / tiles) as usize * steps_at_once::<S>(Q);
+        let end = self.p.iterations.min(first + steps_at_once::<S>(Q));
+        let tile = (piece % tiles) as usize;
         run_strips!(self, s, Strips<S, Q, true>, S, self.at.strips, tile, first..end);
     }
 }
 
-/// Steps of a piece: where a line has two registers, few enough for the second to find it in the first-level cache.
-const fn steps_at_once<S: Simd>() -> usize {
-    if S::REGISTERS < 32 { 4 } else { usize::MAX }
+/// Steps of a piece, which all strips take before the next ones, so that memory is read and written in the order in which
+/// it lies. Where a line has two registers, few enough for the second to find it in the first-level cache.
+const fn steps_at_once<S: Simd>(q: usize) -> usize {
+    if S::REGISTERS < 32 && q > 3 { 4 } else { 1 }
 }
 
 impl<const Q: usize, const SMOOTH: bool> Backward<'_, Q, SMOOTH> {
