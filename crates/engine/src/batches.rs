@@ -112,23 +112,19 @@ impl Kernel for Gather<'_> {
 impl Gather<'_> {
     #[inline(always)]
     fn strips<S: Across>(self, s: S, d: usize) {
-        for first in (0..d).step_by(COLUMNS) {
-            let width = COLUMNS.min(d - first);
-            let from = &self.from[first..];
-            let strips = self.rows.chunks(LANES).zip(self.to.chunks_exact_mut(d));
-            let rows_from = Rows::new(from, d);
-            for (rows, to) in strips {
-                let to = &mut to[first..][..width];
-                let mut own = [rows[0]; LANES];
-                let rows = match rows.try_into() {
-                    Ok(rows) => rows,
-                    Err(_) => {
-                        own[..rows.len()].copy_from_slice(rows);
-                        &own
-                    }
-                };
-                // Numbers of the next row are read and left, except where there is none.
-                match rows_from.columns(s, rows) {
+        let from = Rows::new(self.from, d);
+        for (rows, to) in self.rows.chunks(LANES).zip(self.to.chunks_exact_mut(d)) {
+            let mut own = [rows[0]; LANES];
+            let rows = match rows.try_into() {
+                Ok(rows) => rows,
+                Err(_) => {
+                    own[..rows.len()].copy_from_slice(rows);
+                    &own
+                }
+            };
+            for (part, to) in to.chunks_mut(COLUMNS).enumerate() {
+                let first = part * COLUMNS;
+                match from.columns(s, first, rows) {
                     Some(columns) => {
                         for (to, column) in to.iter_mut().zip(columns) {
                             s.store(to, column);
@@ -136,7 +132,7 @@ impl Gather<'_> {
                     }
                     None => {
                         for (i, to) in to.iter_mut().enumerate() {
-                            *to = Lane(rows.map(|row| from[row as usize * d + i]));
+                            *to = Lane(rows.map(|row| self.from[row as usize * d + first + i]));
                         }
                     }
                 }
@@ -146,32 +142,16 @@ impl Gather<'_> {
 }
 
 /// Lays rows of `d` numbers out as strips; the last strip is filled up with its first row.
-pub(crate) fn to_strips(rows: &[f32], d: usize, strips: &mut Vec<Lane>) {
-    strips.clear();
-    let blocks = rows.chunks_exact(LANES * d);
-    let rest = blocks.remainder();
-    // With d known the compiler turns the few most common ones into shuffles.
-    match d {
-        1 => blocks.for_each(|block| push_strip(block, 1, strips)),
-        2 => blocks.for_each(|block| push_strip(block, 2, strips)),
-        3 => blocks.for_each(|block| push_strip(block, 3, strips)),
-        4 => blocks.for_each(|block| push_strip(block, 4, strips)),
-        _ => blocks.for_each(|block| push_strip(block, d, strips)),
-    }
-    if !rest.is_empty() {
-        let mut block = rest[..d].repeat(LANES);
-        block[..rest.len()].copy_from_slice(rest);
-        push_strip(&block, d, strips);
-    }
-}
-
-/// Sixteen rows as a strip.
-#[inline(always)]
-fn push_strip(block: &[f32], d: usize, strips: &mut Vec<Lane>) {
-    let block = &block[..LANES * d];
-    for i in 0..d {
-        strips.push(Lane(std::array::from_fn(|lane| block[lane * d + i])));
-    }
+pub(crate) fn to_strips(rows: &[f32], d: usize, strips: &mut Vec<Lane>, level: Level) {
+    let n = rows.len() / d;
+    strips.resize(n.div_ceil(LANES) * d, Lane::ZERO);
+    let order: Vec<u32> = (0..n as u32).collect();
+    level.run(Gather {
+        from: rows,
+        d,
+        rows: &order,
+        to: strips,
+    });
 }
 
 #[cfg(test)]

@@ -163,7 +163,7 @@ pub fn bytes_in_flight(network: &Network, likelihood: Likelihood, batch: usize) 
 pub(crate) fn node_strips(energy: Energy) -> Vec<Lane> {
     let points: Vec<f32> = energy.node_points().iter().map(|v| *v as f32).collect();
     let mut strips = Vec::new();
-    to_strips(&points, energy.d(), &mut strips);
+    to_strips(&points, energy.d(), &mut strips, Level::fastest());
     strips
 }
 

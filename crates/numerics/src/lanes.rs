@@ -259,48 +259,48 @@ pub trait Simd: Copy + Send + Sync + 'static {
     }
 }
 
-/// Rows of numbers, `stride` from one row to the next.
+/// Rows of numbers, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     numbers: &'a [f32],
-    stride: usize,
+    width: usize,
     complete: u32,
 }
 
 impl<'a> Rows<'a> {
-    /// Rows that begin with the first number.
+    /// Rows of `width` numbers each.
     #[inline(always)]
-    pub fn new(numbers: &'a [f32], stride: usize) -> Self {
-        let complete = match numbers.len().checked_sub(COLUMNS) {
-            Some(last) => u32::try_from(last / stride + 1).unwrap_or(u32::MAX),
+    pub fn new(numbers: &'a [f32], width: usize) -> Self {
+        // Rows that end with a whole group of columns, if need be with numbers of those behind them.
+        let complete = match numbers.len().checked_sub(width.next_multiple_of(COLUMNS)) {
+            Some(last) => u32::try_from(last / width + 1).unwrap_or(u32::MAX),
             None => 0,
         };
         Self {
             numbers,
-            stride,
+            width,
             complete,
         }
     }
 
-    /// How many rows have [`COLUMNS`] numbers, those of the rows behind them included.
+    /// Line `c` of the result has number `first + c` of row `rows[i]` in lane `i`. Behind the last number of a row come
+    /// those of the next; nothing for a row behind which too few are left.
     #[inline(always)]
-    pub fn complete(self) -> u32 {
-        self.complete
-    }
-
-    /// The first numbers of some rows ([`Across::columns`]); nothing if one of them is not complete.
-    #[inline(always)]
-    pub fn columns<S: Across>(self, s: S, rows: &[u32; LANES]) -> Option<[S::V; COLUMNS]> {
-        let mut all = true;
+    pub fn columns<S: Across>(
+        self,
+        s: S,
+        first: usize,
+        rows: &[u32; LANES],
+    ) -> Option<[S::V; COLUMNS]> {
+        let mut complete = first < self.width && first.is_multiple_of(COLUMNS);
         for row in rows {
-            all &= *row < self.complete;
+            complete &= *row < self.complete;
         }
-        if all {
-            // SAFETY: all rows are complete.
-            Some(unsafe { s.columns(self, rows) })
-        } else {
-            None
+        if !complete {
+            return None;
         }
+        // SAFETY: these rows have `width` rounded up to whole groups of columns, and `first` begins such a group.
+        Some(unsafe { s.columns(self, first, rows) })
     }
 }
 
@@ -319,15 +319,20 @@ pub trait Across: Simd {
         self.load(&sums)
     }
 
-    /// Line `c` of the result has number `c` of row `rows[i]` in lane `i`.
+    /// As [`Rows::columns`].
     ///
     /// # Safety
-    /// All rows are below [`Rows::complete`].
+    /// `rows[i] * from.width + first + COLUMNS` is at most the number of numbers, for all lanes `i`.
     #[inline(always)]
-    unsafe fn columns(self, from: Rows<'_>, rows: &[u32; LANES]) -> [Self::V; COLUMNS] {
+    unsafe fn columns(
+        self,
+        from: Rows<'_>,
+        first: usize,
+        rows: &[u32; LANES],
+    ) -> [Self::V; COLUMNS] {
         let mut lines = [Lane::ZERO; COLUMNS];
         for (lane, row) in rows.iter().enumerate() {
-            let first = *row as usize * from.stride;
+            let first = *row as usize * from.width + first;
             for (c, line) in lines.iter_mut().enumerate() {
                 line.0[lane] = from.numbers[first + c];
             }
