@@ -17,9 +17,9 @@ impl<'a> Factor<'a> {
         Self { lines, width }
     }
 
-    /// [`VECTORS_AT_ONCE`] vectors after the other.
-    fn parts(self) -> impl Iterator<Item = Self> {
-        let lines = self.lines.chunks(VECTORS_AT_ONCE * self.width);
+    /// So many vectors after the other.
+    fn parts(self, vectors: usize) -> impl Iterator<Item = Self> {
+        let lines = self.lines.chunks(vectors.saturating_mul(self.width));
         lines.map(move |lines| Self { lines, ..self })
     }
 }
@@ -123,10 +123,21 @@ const fn most_rows(registers: usize, columns: usize, bias: bool) -> usize {
     }
 }
 
-/// Vectors that all tiles take before the next ones where a line has two registers: few enough to stay in the
-/// first-level cache, which every tile reads once for each register of a line, and many enough for sums to be worth
-/// loading and storing. Where a register is a line, tiles are larger and the second-level cache keeps up with them.
-const VECTORS_AT_ONCE: usize = 32;
+/// How many vectors of so many lines, left and right, all tiles take before the next ones. Where a line has two registers, few
+/// enough to stay in the first-level cache, which every tile reads once for each register of a line, and many enough for
+/// sums to be worth loading and storing. Where a register is a line, tiles are larger and the second-level cache keeps up
+/// with them.
+pub(crate) fn vectors_at_once(level: Level, lines: usize) -> usize {
+    /// Lines that a first-level cache keeps beside the sums.
+    const KEPT: usize = 480;
+    match level.registers() {
+        Some(registers) if registers.count() < 32 => match KEPT / lines {
+            fit @ 24..32 => fit,
+            _ => 32,
+        },
+        _ => usize::MAX,
+    }
+}
 
 /// `acc += sum over all vectors of left right^T` in tiles, or without what stood there. The bits do not depend on their sizes.
 pub(crate) fn outer_product(
@@ -136,11 +147,11 @@ pub(crate) fn outer_product(
     left: Factor,
     right: Factor,
 ) {
-    let few_registers = level.registers().is_some_and(|r| r.count() < 32);
-    if !few_registers || left.lines.len() <= VECTORS_AT_ONCE * left.width {
+    let at_once = vectors_at_once(level, left.width + right.width);
+    if left.lines.len() / left.width <= at_once {
         return tiles(level, acc, out, left, right);
     }
-    for (left, right) in left.parts().zip(right.parts()) {
+    for (left, right) in left.parts(at_once).zip(right.parts(at_once)) {
         tiles(level, acc, out, left, right);
         out.add = true;
     }
@@ -171,7 +182,8 @@ fn tiles(level: Level, acc: &mut [Lane], out: Target, left: Factor, right: Facto
     };
     let count = registers.count();
     for (k, columns) in even_parts(right.width, most_columns(count)) {
-        let bias = k == 0 && out.has_bias;
+        // With the last part, which may be narrower.
+        let bias = k + columns == right.width && out.has_bias;
         for (j, rows) in even_parts(left.width, most_rows(count, columns, bias)) {
             run_tile!(registers, (j, k), bias, rows, columns,
                 1 x [1 2 3 4 5 6] 2 x [1 2 3 4 5 6] 3 x [1 2 3 4 5 6] 4 x [1 2 3 4 5 6]

@@ -41,9 +41,13 @@ impl<const Q: usize, const SMOOTH: bool> Lanewise for Backward<'_, Q, SMOOTH> {
             piece as u32,
             Strips::<S, Q, true>::tiles(self.at.strips) as u32,
         );
-        let first = (piece / tiles) as usize * steps_at_once::<S>(Q);
+        let parts = self.p.iterations.div_ceil(steps_at_once::<S>(Q)) as u32;
+        let (tile, part) = match steps_at_once::<S>(Q) {
+            1 => (piece % tiles, piece / tiles),
+            _ => (piece / parts, piece % parts),
+        };
+        let (tile, first) = (tile as usize, part as usize * steps_at_once::<S>(Q));
         let end = self.p.iterations.min(first + steps_at_once::<S>(Q));
-        let tile = (piece % tiles) as usize;
         run_strips!(self, s, Strips<S, Q, true>, S, self.at.strips, tile, first..end);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Activations;
 use super::pack::Packing;
-use crate::outer::{Factor, SumRows, Target, outer_product};
+use crate::outer::{Factor, SumRows, Target, outer_product, vectors_at_once};
 use loopfit_numerics::lanes::{Lane, Level};
 use std::ops::Range;
 
@@ -21,26 +21,29 @@ pub(super) fn block(
     (acc, add): (&mut [Lane], bool),
 ) {
     let (q, r) = (p.q, p.r);
-    let of = |lines, width: usize, steps: &Range<usize>| -> Factor {
+    let of = |lines, width: usize, vectors: Range<usize>| -> Factor {
         let lines: &[Lane] = lines;
-        Factor::new(
-            &lines[steps.start * strips * width..steps.end * strips * width],
-            width,
-        )
+        Factor::new(&lines[vectors.start * width..vectors.end * width], width)
     };
-    // `z_t` stands one behind `g_{t+1}`: the states after the iterations come first.
-    let before = steps.start + 1..steps.end + 1;
-    let (a, z) = (of(&kept.a, r, &steps), of(&kept.z, q, &before));
-    let (h, g) = (of(&kept.h, r, &steps), of(&kept.g, q, &steps));
     let block = p.block_at(p.step_at(steps.start));
-    let units = &mut acc[p.units(block)];
-    outer_product(level, units, Target::incoming(q, add), a, z);
-    outer_product(level, units, Target::outgoing(q, add), h, g);
-    level.lanewise(SumRows {
-        add,
-        acc: &mut acc[p.b2(block)],
-        rows: g.lines,
-    });
+    let (start, end) = (steps.start * strips, steps.end * strips);
+    let at_once = vectors_at_once(level, q + r).min(end - start);
+    for first in (start..end).step_by(at_once) {
+        let now = first..end.min(first + at_once);
+        // `z_t` stands one behind `g_{t+1}`: the states after the iterations come first.
+        let before = now.start + strips..now.end + strips;
+        let (a, z) = (of(&kept.a, r, now.clone()), of(&kept.z, q, before));
+        let (h, g) = (of(&kept.h, r, now.clone()), of(&kept.g, q, now));
+        let add = add || first > start;
+        let units = &mut acc[p.units(block)];
+        outer_product(level, units, Target::incoming(q, add), a, z);
+        outer_product(level, units, Target::outgoing(q, add), h, g);
+        level.lanewise(SumRows {
+            add,
+            acc: &mut acc[p.b2(block)],
+            rows: g.lines,
+        });
+    }
 }
 
 /// The gradients of an affine map, added to `acc` or written there, from `input` (`width` numbers) whose outputs (`height`
