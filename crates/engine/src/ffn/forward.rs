@@ -50,12 +50,14 @@ impl<const Q: usize, const KEEP: bool, const SMOOTH: bool> Forward<'_, Q, KEEP, 
         let x = &self.x[strip * d..][..M * d];
         let mut z = [[s.splat(0.0); Q]; M];
         for k in 0..Q {
-            let row = &input[k * (d + 1)..][..d + 1];
             for m in 0..M {
-                z[m][k] = s.splat(row[d]);
+                z[m][k] = s.splat(input[k * (d + 1) + d]);
             }
-            for (i, w) in row[..d].iter().enumerate() {
-                let w = s.splat(*w);
+        }
+        // All sums at once: one would wait for itself.
+        for i in 0..d {
+            for k in 0..Q {
+                let w = s.splat(input[k * (d + 1) + i]);
                 for m in 0..M {
                     z[m][k] = s.fma(w, s.load(&x[m * d + i]), z[m][k]);
                 }
