@@ -77,10 +77,20 @@ impl Strips {
     pub(crate) fn gather(&mut self, samples: &Samples, rows: &[u32], level: Level) {
         let Self { x, y, .. } = self;
         let (from, d) = (samples.x(), samples.d());
-        level.run(Gather { from, d, rows, to: x });
+        level.run(Gather {
+            from,
+            d,
+            rows,
+            to: x,
+        });
         if !samples.y().is_empty() {
             let from = samples.y();
-            level.run(Gather { from, d: 1, rows, to: y });
+            level.run(Gather {
+                from,
+                d: 1,
+                rows,
+                to: y,
+            });
         }
     }
 }
@@ -182,5 +192,43 @@ mod tests {
         let mut all = batches.advance().to_vec();
         all.sort_unstable();
         assert_eq!(all, (0..10).collect::<Vec<_>>());
+    }
+
+    /// Rows in any order, the last ones too, behind which nothing is left to read.
+    #[test]
+    fn strips_hold_the_rows_that_were_asked_for() {
+        for (n, d) in [
+            (1, 1),
+            (3, 1),
+            (40, 1),
+            (40, 2),
+            (33, 3),
+            (40, 4),
+            (21, 5),
+            (40, 9),
+        ] {
+            let x: Vec<f32> = (0..n * d).map(|i| i as f32).collect();
+            let y: Vec<f32> = (0..n).map(|i| -(i as f32)).collect();
+            let samples = Samples::new(d, x.clone(), y).unwrap();
+            let mut rows = vec![0; n];
+            Stream::new(7).permute(&mut rows);
+            for level in Level::available() {
+                let mut strips = Strips::new(n, d);
+                strips.gather(&samples, &rows, level);
+                let mut in_order = Vec::new();
+                to_strips(&x, d, &mut in_order, level);
+                for i in 0..n.next_multiple_of(LANES) {
+                    // Beyond the last row, the first one of the strip.
+                    let at = if i < n { i } else { i / LANES * LANES };
+                    let row = rows[at] as usize;
+                    assert_eq!(strips.y[i / LANES].0[i % LANES], -(row as f32));
+                    for k in 0..d {
+                        let line = i / LANES * d + k;
+                        assert_eq!(strips.x[line].0[i % LANES], x[row * d + k], "{n} {d}");
+                        assert_eq!(in_order[line].0[i % LANES], x[at * d + k], "{n} {d}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -112,7 +112,13 @@ fn block_backward<S: Simd, const Q: usize, const M: usize, const SMOOTH: bool>(
 /// # Safety
 /// `j + U <= r`, and there are `M r` lines in `h` and in `a`.
 #[inline(always)]
-unsafe fn units_backward<S: Simd, const Q: usize, const M: usize, const U: usize, const SMOOTH: bool>(
+unsafe fn units_backward<
+    S: Simd,
+    const Q: usize,
+    const M: usize,
+    const U: usize,
+    const SMOOTH: bool,
+>(
     s: S,
     units: &[f32],
     g: &[[S::V; Q]; M],

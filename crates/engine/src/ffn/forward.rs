@@ -153,7 +153,13 @@ pub(super) fn paired<S: Simd, const M: usize>(r: usize) -> usize {
 /// # Safety
 /// `j + U <= r`, and with `KEEP` there are `M r` lines in `h`.
 #[inline(always)]
-unsafe fn units_forward<S: Simd, const Q: usize, const M: usize, const U: usize, const KEEP: bool>(
+unsafe fn units_forward<
+    S: Simd,
+    const Q: usize,
+    const M: usize,
+    const U: usize,
+    const KEEP: bool,
+>(
     s: S,
     units: &[f32],
     z: &[[S::V; Q]; M],

@@ -120,7 +120,13 @@ impl Transformer {
             rows: g,
         });
         let o = part(&kept.o, t, rows * q);
-        add(&mut acc[block.out.clone()], Target::affine(q, true), u, q, o);
+        add(
+            &mut acc[block.out.clone()],
+            Target::affine(q, true),
+            u,
+            q,
+            o,
+        );
         let s = part(&kept.s, t, rows * q);
         add(
             &mut acc[block.qkv.clone()],

@@ -425,7 +425,10 @@ unsafe fn sums8(v: &[[__m256; 2]; LANES], first: usize) -> __m256 {
         }
         let mut two = [_mm256_setzero_ps(); 2];
         for (i, two) in two.iter_mut().enumerate() {
-            let (a, b) = (_mm256_castps_pd(four[2 * i]), _mm256_castps_pd(four[2 * i + 1]));
+            let (a, b) = (
+                _mm256_castps_pd(four[2 * i]),
+                _mm256_castps_pd(four[2 * i + 1]),
+            );
             *two = _mm256_add_ps(
                 _mm256_castpd_ps(_mm256_unpacklo_pd(a, b)),
                 _mm256_castpd_ps(_mm256_unpackhi_pd(a, b)),
@@ -461,8 +464,14 @@ unsafe fn columns8(from: Rows<'_>, first: usize, rows: &[u32]) -> [__m256; COLUM
             *v = _mm256_castps128_ps256(four_of(from, first, rows[i]));
             *v = _mm256_insertf128_ps::<1>(*v, four_of(from, first, rows[4 + i]));
         }
-        let (a, b) = (_mm256_unpacklo_ps(v[0], v[1]), _mm256_unpacklo_ps(v[2], v[3]));
-        let (c, d) = (_mm256_unpackhi_ps(v[0], v[1]), _mm256_unpackhi_ps(v[2], v[3]));
+        let (a, b) = (
+            _mm256_unpacklo_ps(v[0], v[1]),
+            _mm256_unpacklo_ps(v[2], v[3]),
+        );
+        let (c, d) = (
+            _mm256_unpackhi_ps(v[0], v[1]),
+            _mm256_unpackhi_ps(v[2], v[3]),
+        );
         [
             _mm256_shuffle_ps::<0x44>(a, b),
             _mm256_shuffle_ps::<0xEE>(a, b),
