@@ -69,17 +69,15 @@ macro_rules! with_state_dimension {
 struct Strips<S, const Q: usize, const BACK: bool>(PhantomData<S>);
 
 impl<S: Simd, const Q: usize, const BACK: bool> Strips<S, Q, BACK> {
-    /// Strips of a register tile, 1, 2 or [`MOST_STRIPS`]: old and new state of each take `2 Q`
-    /// registers, with weights and hidden values beside them. From `Q = 4` on that is more than sixteen registers have, but to
-    /// wait for the sums of a single strip costs more than to read the old state from memory, in the backward pass, whose
-    /// chains are longer, up to `Q = 6`.
+    /// Strips of a register tile, up to [`MOST_STRIPS`]: old and new state of each take `2 Q` registers, with weights and hidden
+    /// values beside them. That may be more than there are: to wait for the sums of few strips costs more than to read some of the
+    /// old state from memory.
     const AT_ONCE: usize = match (S::REGISTERS >= 32, Q) {
         (true, 1..=3) => MOST_STRIPS,
         (true, 4) if !BACK => MOST_STRIPS,
         (true, 4..=6) => 3,
         (false, 1..=2) => MOST_STRIPS,
-        (false, 3..=4) => 2,
-        (false, 5..=6) => 2,
+        (false, 3..=6) => 2,
         _ => 1,
     };
 

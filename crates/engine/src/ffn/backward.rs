@@ -52,8 +52,9 @@ impl<const Q: usize, const SMOOTH: bool> Lanewise for Backward<'_, Q, SMOOTH> {
     }
 }
 
-/// Steps of a piece, which all strips take before the next ones, so that memory is read and written in the order in which
-/// it lies. Where a line has two registers, few enough for the second to find it in the first-level cache.
+/// Steps of a piece. With one, all strips take it before the next, and memory is read and written in the order in which it
+/// lies. Where a line has two registers and the state of two strips is large, a tile takes four before the other register does,
+/// which finds the lines in the first-level cache.
 const fn steps_at_once<S: Simd>(q: usize) -> usize {
     if S::REGISTERS < 32 && q > 3 { 4 } else { 1 }
 }
