@@ -2,7 +2,7 @@
 //! gathered into strips of sixteen.
 
 use loopfit_data::Samples;
-use loopfit_numerics::lanes::{LANES, Lane};
+use loopfit_numerics::lanes::{Across, COLUMNS, Kernel, LANES, Lane, Level, Rows};
 use loopfit_numerics::stream::Stream;
 
 /// The order in which samples are visited: a pure function of the stream.
@@ -69,60 +69,99 @@ impl Strips {
     pub(crate) fn all(samples: &Samples) -> Self {
         let mut strips = Self::new(samples.n(), samples.d());
         let rows: Vec<u32> = (0..samples.n() as u32).collect();
-        strips.gather(samples, &rows);
+        strips.gather(samples, &rows, Level::fastest());
         strips
     }
 
     /// Fills the strips with rows of a sample set.
-    pub(crate) fn gather(&mut self, samples: &Samples, rows: &[u32]) {
-        let (n, d, x, y) = (samples.n(), samples.d(), samples.x(), samples.y());
-        assert!(
-            rows.iter().all(|row| (*row as usize) < n),
-            "rows of the sample set"
-        );
-        for (strip, rows) in rows.chunks(LANES).enumerate() {
+    pub(crate) fn gather(&mut self, samples: &Samples, rows: &[u32], level: Level) {
+        let Self { x, y, .. } = self;
+        let (from, d) = (samples.x(), samples.d());
+        level.run(Gather {
+            from,
+            d,
+            rows,
+            to: x,
+        });
+        if !samples.y().is_empty() {
+            let from = samples.y();
+            level.run(Gather {
+                from,
+                d: 1,
+                rows,
+                to: y,
+            });
+        }
+    }
+}
+
+/// Some rows of `d` numbers as strips; lanes beyond the last repeat the first of their strip.
+struct Gather<'a> {
+    from: &'a [f32],
+    d: usize,
+    rows: &'a [u32],
+    to: &'a mut [Lane],
+}
+
+impl Kernel for Gather<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Across>(self, s: S) {
+        // With d known, the places of the most common ones need no multiplication.
+        match self.d {
+            1 => self.strips(s, 1),
+            2 => self.strips(s, 2),
+            3 => self.strips(s, 3),
+            4 => self.strips(s, 4),
+            d => self.strips(s, d),
+        }
+    }
+}
+
+impl Gather<'_> {
+    #[inline(always)]
+    fn strips<S: Across>(self, s: S, d: usize) {
+        let from = Rows::new(self.from, d);
+        for (rows, to) in self.rows.chunks(LANES).zip(self.to.chunks_exact_mut(d)) {
             let mut own = [rows[0]; LANES];
-            own[..rows.len()].copy_from_slice(rows);
-            for (i, line) in self.x[strip * d..][..d].iter_mut().enumerate() {
-                for (to, row) in line.0.iter_mut().zip(own) {
-                    // SAFETY: every row is below n and i below d; x has n * d entries.
-                    *to = unsafe { *x.get_unchecked(row as usize * d + i) };
+            let rows = match rows.try_into() {
+                Ok(rows) => rows,
+                Err(_) => {
+                    own[..rows.len()].copy_from_slice(rows);
+                    &own
                 }
-            }
-            if !y.is_empty() {
-                self.y[strip] = Lane(own.map(|row| y[row as usize]));
+            };
+            for (part, to) in to.chunks_mut(COLUMNS).enumerate() {
+                let first = part * COLUMNS;
+                match from.columns(s, first, rows) {
+                    Some(columns) => {
+                        for (to, column) in to.iter_mut().zip(columns) {
+                            s.store(to, column);
+                        }
+                    }
+                    None => {
+                        for (i, to) in to.iter_mut().enumerate() {
+                            *to = Lane(rows.map(|row| self.from[row as usize * d + first + i]));
+                        }
+                    }
+                }
             }
         }
     }
 }
 
 /// Lays rows of `d` numbers out as strips; the last strip is filled up with its first row.
-pub(crate) fn to_strips(rows: &[f32], d: usize, strips: &mut Vec<Lane>) {
-    strips.clear();
-    let blocks = rows.chunks_exact(LANES * d);
-    let rest = blocks.remainder();
-    // With d known the compiler turns the few most common ones into shuffles.
-    match d {
-        1 => blocks.for_each(|block| push_strip(block, 1, strips)),
-        2 => blocks.for_each(|block| push_strip(block, 2, strips)),
-        3 => blocks.for_each(|block| push_strip(block, 3, strips)),
-        4 => blocks.for_each(|block| push_strip(block, 4, strips)),
-        _ => blocks.for_each(|block| push_strip(block, d, strips)),
-    }
-    if !rest.is_empty() {
-        let mut block = rest[..d].repeat(LANES);
-        block[..rest.len()].copy_from_slice(rest);
-        push_strip(&block, d, strips);
-    }
-}
-
-/// Sixteen rows as a strip.
-#[inline(always)]
-fn push_strip(block: &[f32], d: usize, strips: &mut Vec<Lane>) {
-    let block = &block[..LANES * d];
-    for i in 0..d {
-        strips.push(Lane(std::array::from_fn(|lane| block[lane * d + i])));
-    }
+pub(crate) fn to_strips(rows: &[f32], d: usize, strips: &mut Vec<Lane>, level: Level) {
+    let n = rows.len() / d;
+    strips.resize(n.div_ceil(LANES) * d, Lane::ZERO);
+    let order: Vec<u32> = (0..n as u32).collect();
+    level.run(Gather {
+        from: rows,
+        d,
+        rows: &order,
+        to: strips,
+    });
 }
 
 #[cfg(test)]
@@ -153,5 +192,43 @@ mod tests {
         let mut all = batches.advance().to_vec();
         all.sort_unstable();
         assert_eq!(all, (0..10).collect::<Vec<_>>());
+    }
+
+    /// Rows in any order, the last ones too, behind which nothing is left to read.
+    #[test]
+    fn strips_hold_the_rows_that_were_asked_for() {
+        for (n, d) in [
+            (1, 1),
+            (3, 1),
+            (40, 1),
+            (40, 2),
+            (33, 3),
+            (40, 4),
+            (21, 5),
+            (40, 9),
+        ] {
+            let x: Vec<f32> = (0..n * d).map(|i| i as f32).collect();
+            let y: Vec<f32> = (0..n).map(|i| -(i as f32)).collect();
+            let samples = Samples::new(d, x.clone(), y).unwrap();
+            let mut rows = vec![0; n];
+            Stream::new(7).permute(&mut rows);
+            for level in Level::available() {
+                let mut strips = Strips::new(n, d);
+                strips.gather(&samples, &rows, level);
+                let mut in_order = Vec::new();
+                to_strips(&x, d, &mut in_order, level);
+                for i in 0..n.next_multiple_of(LANES) {
+                    // Beyond the last row, the first one of the strip.
+                    let at = if i < n { i } else { i / LANES * LANES };
+                    let row = rows[at] as usize;
+                    assert_eq!(strips.y[i / LANES].0[i % LANES], -(row as f32));
+                    for k in 0..d {
+                        let line = i / LANES * d + k;
+                        assert_eq!(strips.x[line].0[i % LANES], x[row * d + k], "{n} {d}");
+                        assert_eq!(in_order[line].0[i % LANES], x[at * d + k], "{n} {d}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::products::{Bias, Finish, Matrix, Products, Start};
 use crate::smooth::Activate;
 use loopfit_model::Activation;
-use loopfit_numerics::lanes::{Kernel, Lane, Level, Simd};
+use loopfit_numerics::lanes::{Kernel, Lane, Lanewise, Level, Simd};
 
 /// `to = W from + b`, rows of `W` (`width` numbers) each followed by their bias.
 pub(crate) fn affine(
@@ -34,6 +34,13 @@ pub(crate) fn affine_backward(
     g_from: &mut [Lane],
     width: usize,
 ) {
+    if height == 1 {
+        return level.lanewise(OfOne {
+            row: &rows[..width],
+            g: g_to,
+            to: g_from,
+        });
+    }
     level.lanewise(Products {
         matrix: Matrix::affine(rows, width).transposed(),
         start: Start::Constant(0.0),
@@ -135,6 +142,25 @@ impl Hidden<'_> {
             to: g_z,
             height: self.q,
         });
+    }
+}
+
+/// `to = 0 + row g` for each strip of an affine map with one output.
+struct OfOne<'a> {
+    row: &'a [f32],
+    g: &'a [Lane],
+    to: &'a mut [Lane],
+}
+
+impl Lanewise for OfOne<'_> {
+    #[inline(always)]
+    fn run<S: Simd>(&mut self, s: S, _: usize) {
+        for (g, to) in self.g.iter().zip(self.to.chunks_exact_mut(self.row.len())) {
+            let g = s.load(g);
+            for (to, w) in to.iter_mut().zip(self.row) {
+                s.store(to, s.fma(s.splat(*w), g, s.splat(0.0)));
+            }
+        }
     }
 }
 

@@ -69,32 +69,34 @@ macro_rules! with_state_dimension {
 struct Strips<S, const Q: usize, const BACK: bool>(PhantomData<S>);
 
 impl<S: Simd, const Q: usize, const BACK: bool> Strips<S, Q, BACK> {
-    /// Strips of a register tile, 1, 2 or [`MOST_STRIPS`]: old and new state of each take `2 Q`
-    /// registers, with weights and hidden values beside them. From `Q = 4` on that is more than sixteen registers have, but to
-    /// wait for the sums of a single strip costs more than to read the old state from memory, in the backward pass, whose
-    /// chains are longer, up to `Q = 6`.
+    /// Strips of a register tile, up to [`MOST_STRIPS`]: old and new state of each take `2 Q` registers, with weights and hidden
+    /// values beside them. That may be more than there are: to wait for the sums of few strips costs more than to read some of the
+    /// old state from memory.
     const AT_ONCE: usize = match (S::REGISTERS >= 32, Q) {
         (true, 1..=3) => MOST_STRIPS,
-        (true, 4..=6) => 2,
+        (true, 4) if !BACK => MOST_STRIPS,
+        (true, 4..=6) => 3,
         (false, 1..=2) => MOST_STRIPS,
-        (false, 3..=4) => 2,
-        (false, 5..=6) if BACK => 2,
+        (false, 3..=6) => 2,
         _ => 1,
     };
 
-    /// Tiles of `n` strips: as many as fill the registers, then single ones.
+    /// Tiles of `n` strips: as many as fill the registers, then smaller ones.
     #[inline(always)]
     fn tiles(n: usize) -> usize {
-        n / Self::AT_ONCE + n % Self::AT_ONCE
+        let (full, rest) = (n / Self::AT_ONCE, n % Self::AT_ONCE);
+        full + if rest == 2 { 1 } else { rest }
     }
 
     /// The first strip of a tile and how many it has.
     #[inline(always)]
     fn tile(n: usize, tile: usize) -> (usize, usize) {
         let full = n / Self::AT_ONCE;
+        let first = full * Self::AT_ONCE;
         match tile < full {
             true => (tile * Self::AT_ONCE, Self::AT_ONCE),
-            false => (full * Self::AT_ONCE + tile - full, 1),
+            false if n - first == 2 => (first, 2),
+            false => (first + tile - full, 1),
         }
     }
 }
@@ -109,13 +111,13 @@ macro_rules! run_strips {
                 unreachable!("states fit the registers")
             }
             (strip, 1) => $kernel.tile::<$S, 1>($s, strip $(, $more)?),
-            (strip, _) => {
-                if <$Strips>::AT_ONCE == 2 {
-                    $kernel.tile::<$S, 2>($s, strip $(, $more)?)
-                } else {
-                    $kernel.tile::<$S, MOST_STRIPS>($s, strip $(, $more)?)
-                }
+            (strip, 2) if const { <$Strips>::AT_ONCE > 1 } => {
+                $kernel.tile::<$S, 2>($s, strip $(, $more)?)
             }
+            (strip, _) if const { <$Strips>::AT_ONCE == 3 } => {
+                $kernel.tile::<$S, 3>($s, strip $(, $more)?)
+            }
+            (strip, _) => $kernel.tile::<$S, MOST_STRIPS>($s, strip $(, $more)?),
         }
     };
 }
@@ -254,8 +256,8 @@ impl Ffn {
         }
     }
 
-    /// Adds the gradient of all coefficients, lane by lane, to `acc`: line `i` of `acc`
-    /// belongs to coefficient `i`. `g_out` is the derivative in the outputs, `[strip][C]`;
+    /// The gradient of all coefficients, lane by lane, added to `acc` or written there: line `i` of
+    /// `acc` belongs to coefficient `i`. `g_out` is the derivative in the outputs, `[strip][C]`;
     /// `x` and `kept` are those of the last [`Ffn::forward`].
     pub(crate) fn backward(
         &self,
@@ -263,7 +265,7 @@ impl Ffn {
         x: &[Lane],
         g_out: &[Lane],
         kept: &mut Activations,
-        acc: &mut [Lane],
+        (acc, add): (&mut [Lane], bool),
     ) {
         self.check(params, x, g_out);
         let (p, level) = (&self.packing, self.level);
@@ -274,15 +276,15 @@ impl Ffn {
         let output = &params[p.output()];
         affine_backward(level, output, g_out, p.outputs, &mut kept.g[..state], p.q);
         let last = (&kept.z[..state], p.q);
-        outer::affine(level, &mut acc[p.output()], (g_out, p.outputs), last);
+        outer::affine(level, (&mut acc[p.output()], add), (g_out, p.outputs), last);
         self.states_backward(params, strips, kept);
         // Iterations of one block, counted from the last.
         let of_block = p.iterations / p.blocks;
         for start in (0..p.iterations).step_by(of_block) {
-            outer::block(level, p, strips, start..start + of_block, kept, acc);
+            outer::block(level, p, strips, start..start + of_block, kept, (acc, add));
         }
         let first = (&kept.g[p.iterations * state..], p.q);
-        outer::affine(level, &mut acc[p.input()], first, (x, p.d));
+        outer::affine(level, (&mut acc[p.input()], add), first, (x, p.d));
     }
 
     /// The gradients of states and preactivations from that of the last state.

@@ -54,7 +54,7 @@ impl Gradient {
 
     /// Fills the batch with rows of a sample set.
     pub(crate) fn gather(&mut self, samples: &Samples, rows: &[u32]) {
-        self.batch.gather(samples, rows);
+        self.batch.gather(samples, rows, self.program.level());
     }
 
     /// The batch, followed by the nodes of an energy model.
@@ -86,7 +86,6 @@ impl Gradient {
                 g_out: &mut self.g_out,
             });
         }
-        self.acc.fill(Lane::ZERO);
         for start in (0..strips).step_by(at_once) {
             let end = strips.min(start + at_once);
             let x = &self.batch.x[start * d..end * d];
@@ -104,6 +103,7 @@ impl Gradient {
                 });
             }
             let acc = &mut self.acc[..params.len()];
+            let acc = (acc, start > 0);
             self.program.backward(params, x, g_out, &mut self.kept, acc);
         }
         self.program.compact(&mut self.acc);
@@ -163,7 +163,7 @@ pub fn bytes_in_flight(network: &Network, likelihood: Likelihood, batch: usize) 
 pub(crate) fn node_strips(energy: Energy) -> Vec<Lane> {
     let points: Vec<f32> = energy.node_points().iter().map(|v| *v as f32).collect();
     let mut strips = Vec::new();
-    to_strips(&points, energy.d(), &mut strips);
+    to_strips(&points, energy.d(), &mut strips, Level::fastest());
     strips
 }
 

@@ -181,16 +181,14 @@ impl Information {
         let p = self.program.len();
         let rows = &mut self.factor[strip * self.lines..][..p];
         if params.len() == p {
-            rows.fill(Lane::ZERO);
             self.program
-                .backward(params, x, &self.seed, &mut self.kept, rows);
+                .backward(params, x, &self.seed, &mut self.kept, (rows, false));
             return;
         }
-        self.full_rows.clear();
         self.full_rows.resize(params.len(), Lane::ZERO);
         let full_rows = &mut self.full_rows;
         self.program
-            .backward(params, x, &self.seed, &mut self.kept, full_rows);
+            .backward(params, x, &self.seed, &mut self.kept, (full_rows, false));
         self.program.compact(full_rows);
         rows.copy_from_slice(&full_rows[..p]);
     }

@@ -2,7 +2,8 @@
 //! every affine map is. Loops have constant bounds and plain indices, as in the kernels.
 #![allow(clippy::needless_range_loop)]
 
-use loopfit_numerics::lanes::{Kernel, Lane, Lanewise, Level, Simd};
+use crate::products::first_part;
+use loopfit_numerics::lanes::{Lane, Lanewise, Level, Simd};
 
 /// Vectors of a width, one after the other.
 #[derive(Clone, Copy)]
@@ -16,9 +17,9 @@ impl<'a> Factor<'a> {
         Self { lines, width }
     }
 
-    /// [`VECTORS_AT_ONCE`] vectors after the other.
-    fn parts(self) -> impl Iterator<Item = Self> {
-        let lines = self.lines.chunks(VECTORS_AT_ONCE * self.width);
+    /// So many vectors after the other.
+    fn parts(self, vectors: usize) -> impl Iterator<Item = Self> {
+        let lines = self.lines.chunks(vectors.saturating_mul(self.width));
         lines.map(move |lines| Self { lines, ..self })
     }
 }
@@ -27,6 +28,8 @@ impl<'a> Factor<'a> {
 /// sum of the left factor's entry `j` goes to line `j * stride + bias`.
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
+    /// Whether what stands there is added to, or written anew.
+    pub(crate) add: bool,
     pub(crate) stride: usize,
     pub(crate) first: usize,
     pub(crate) bias: usize,
@@ -35,8 +38,9 @@ pub(crate) struct Target {
 
 impl Target {
     /// Rows of an affine map of `width` numbers, each followed by its bias.
-    pub(crate) fn affine(width: usize) -> Self {
+    pub(crate) fn affine(width: usize, add: bool) -> Self {
         Self {
+            add,
             stride: width + 1,
             first: 0,
             bias: width,
@@ -46,8 +50,9 @@ impl Target {
 
     /// `W1` and `b1` of hidden units of a state of `q` numbers: unit `j` has its row of `W1`,
     /// its bias and its column of `W2` one after the other.
-    pub(crate) fn incoming(q: usize) -> Self {
+    pub(crate) fn incoming(q: usize, add: bool) -> Self {
         Self {
+            add,
             stride: 2 * q + 1,
             first: 0,
             bias: q,
@@ -56,22 +61,42 @@ impl Target {
     }
 
     /// `W2` of hidden units, laid out as for [`Target::incoming`].
-    pub(crate) fn outgoing(q: usize) -> Self {
+    pub(crate) fn outgoing(q: usize, add: bool) -> Self {
         Self {
             first: q + 1,
             has_bias: false,
-            ..Self::incoming(q)
+            ..Self::incoming(q, add)
         }
     }
 }
 
 /// Splits `0..n` into the fewest parts of at most `most`, sizes differing by at most one.
 fn even_parts(n: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
-    let parts = n.div_ceil(most);
+    let parts = divide(n + most - 1, most);
+    let least = divide(n, parts);
+    let larger = n - least * parts;
+    let mut start = 0;
     (0..parts).map(move |i| {
-        let start = i * n / parts;
-        (start, (i + 1) * n / parts - start)
+        let len = least + usize::from(i < larger);
+        start += len;
+        (start - len, len)
     })
+}
+
+/// `n / by`, by a multiplication for small divisors: a division takes as long as a tile of a few vectors.
+#[inline(always)]
+fn divide(n: usize, by: usize) -> usize {
+    match by {
+        1 => n,
+        2 => n / 2,
+        3 => n / 3,
+        4 => n / 4,
+        5 => n / 5,
+        6 => n / 6,
+        8 => n / 8,
+        12 => n / 12,
+        _ => n / by,
+    }
 }
 
 /// Most columns and most rows of a tile whose sums, biases and factors stay within `registers`.
@@ -98,25 +123,37 @@ const fn most_rows(registers: usize, columns: usize, bias: bool) -> usize {
     }
 }
 
-/// Vectors that all tiles take before the next ones where a line has two registers: few enough to stay in the
-/// first-level cache, which every tile reads once for each register of a line, and many enough for sums to be worth
-/// loading and storing. Where a register is a line, tiles are larger and the second-level cache keeps up with them.
-const VECTORS_AT_ONCE: usize = 32;
+/// How many vectors of so many lines, left and right, all tiles take before the next ones. Where a line has two registers, few
+/// enough to stay in the first-level cache, which every tile reads once for each register of a line, and many enough for
+/// sums to be worth loading and storing. Where a register is a line, tiles are larger and the second-level cache keeps up
+/// with them.
+pub(crate) fn vectors_at_once(level: Level, lines: usize) -> usize {
+    /// Lines that a first-level cache keeps beside the sums.
+    const KEPT: usize = 480;
+    match level.registers() {
+        Some(registers) if registers.count() < 32 => match KEPT / lines {
+            fit @ 24..32 => fit,
+            _ => 32,
+        },
+        _ => usize::MAX,
+    }
+}
 
-/// `acc += sum over all vectors of left right^T` in tiles. The bits do not depend on their sizes.
+/// `acc += sum over all vectors of left right^T` in tiles, or without what stood there. The bits do not depend on their sizes.
 pub(crate) fn outer_product(
     level: Level,
     acc: &mut [Lane],
-    out: Target,
+    mut out: Target,
     left: Factor,
     right: Factor,
 ) {
-    let few_registers = level.registers().is_some_and(|r| r.count() < 32);
-    if !few_registers || left.lines.len() <= VECTORS_AT_ONCE * left.width {
+    let at_once = vectors_at_once(level, left.width + right.width);
+    if left.lines.len() / left.width <= at_once {
         return tiles(level, acc, out, left, right);
     }
-    for (left, right) in left.parts().zip(right.parts()) {
+    for (left, right) in left.parts(at_once).zip(right.parts(at_once)) {
         tiles(level, acc, out, left, right);
+        out.add = true;
     }
 }
 
@@ -145,7 +182,8 @@ fn tiles(level: Level, acc: &mut [Lane], out: Target, left: Factor, right: Facto
     };
     let count = registers.count();
     for (k, columns) in even_parts(right.width, most_columns(count)) {
-        let bias = k == 0 && out.has_bias;
+        // With the last part, which may be narrower.
+        let bias = k + columns == right.width && out.has_bias;
         for (j, rows) in even_parts(left.width, most_rows(count, columns, bias)) {
             run_tile!(registers, (j, k), bias, rows, columns,
                 1 x [1 2 3 4 5 6] 2 x [1 2 3 4 5 6] 3 x [1 2 3 4 5 6] 4 x [1 2 3 4 5 6]
@@ -180,13 +218,15 @@ impl<const J: usize, const K: usize, const BIAS: bool> Lanewise for Tile<'_, J, 
         } = self;
         let zero = s.splat(0.0);
         let (mut sums, mut biases) = ([[zero; K]; J], [zero; J]);
-        for row in 0..J {
-            let line = (j + row) * out.stride;
-            for column in 0..K {
-                sums[row][column] = s.load(&acc[line + out.first + k + column]);
-            }
-            if BIAS {
-                biases[row] = s.load(&acc[line + out.bias]);
+        if out.add {
+            for row in 0..J {
+                let line = (j + row) * out.stride;
+                for column in 0..K {
+                    sums[row][column] = s.load(&acc[line + out.first + k + column]);
+                }
+                if BIAS {
+                    biases[row] = s.load(&acc[line + out.bias]);
+                }
             }
         }
         let vectors = left
@@ -221,24 +261,56 @@ impl<const J: usize, const K: usize, const BIAS: bool> Lanewise for Tile<'_, J, 
     }
 }
 
-/// `acc += sum of rows`.
+/// `acc += sum of rows`, or without what stood there.
 pub(crate) struct SumRows<'a> {
+    pub(crate) add: bool,
     pub(crate) acc: &'a mut [Lane],
     pub(crate) rows: &'a [Lane],
 }
 
-impl Kernel for SumRows<'_> {
-    type Output = ();
-
+impl Lanewise for SumRows<'_> {
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
+    fn run<S: Simd>(&mut self, s: S, _: usize) {
         let width = self.acc.len();
-        for (i, acc) in self.acc.iter_mut().enumerate() {
-            let mut sum = s.load(acc);
-            for row in self.rows.chunks_exact(width) {
-                sum = s.add(sum, s.load(&row[i]));
+        let mut first = 0;
+        while first < width {
+            // Several sums at once: one would wait for itself.
+            let now = first_part::<S>(width - first, SUMS_AT_ONCE);
+            match now {
+                1 => self.columns::<S, 1>(s, first),
+                2 => self.columns::<S, 2>(s, first),
+                3 => self.columns::<S, 3>(s, first),
+                4 => self.columns::<S, 4>(s, first),
+                5 => self.columns::<S, 5>(s, first),
+                _ => self.columns::<S, SUMS_AT_ONCE>(s, first),
             }
-            s.store(acc, sum);
+            first += now;
+        }
+    }
+}
+
+/// Most columns that [`SumRows`] sums at once.
+const SUMS_AT_ONCE: usize = 6;
+
+impl SumRows<'_> {
+    #[inline(always)]
+    fn columns<S: Simd, const C: usize>(&mut self, s: S, first: usize) {
+        let width = self.acc.len();
+        let acc = &mut self.acc[first..][..C];
+        let mut sums = [s.splat(0.0); C];
+        if self.add {
+            for c in 0..C {
+                sums[c] = s.load(&acc[c]);
+            }
+        }
+        for row in self.rows.chunks_exact(width) {
+            let row = &row[first..][..C];
+            for c in 0..C {
+                sums[c] = s.add(sums[c], s.load(&row[c]));
+            }
+        }
+        for c in 0..C {
+            s.store(&mut acc[c], sums[c]);
         }
     }
 }

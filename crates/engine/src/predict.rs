@@ -3,7 +3,7 @@
 use crate::batches::to_strips;
 use crate::program::{Activations, Program};
 use loopfit_model::{Bounds, Parameters};
-use loopfit_numerics::lanes::{LANES, Lane, Level};
+use loopfit_numerics::lanes::{Kernel, LANES, Lane, Level, Simd};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -92,10 +92,15 @@ impl Predictor {
     /// The outputs of a few rows.
     fn part(&self, rows: &[f32], (x, out): &mut (Vec<Lane>, Vec<Lane>), to: &mut [f64]) {
         let (d, c) = (self.program.d(), self.program.outputs());
-        to_strips(rows, d, x);
+        to_strips(rows, d, x, self.program.level());
         out.resize(x.len() / d * c, Lane::ZERO);
         self.program.predict(&self.params, x, out);
-        clip_rows(out, c, self.bounds, to);
+        self.program.level().run(ClipRows {
+            out,
+            outputs: c,
+            bounds: self.bounds,
+            rows: to,
+        });
     }
 
     /// As [`Predictor::predict`] after each of some of the iterations, counted from zero: the last of all has the same outputs, bit
@@ -127,7 +132,7 @@ impl Predictor {
         let (d, c) = (self.program.d(), self.program.outputs());
         let n = rows.len() / d;
         let mut x = Vec::new();
-        to_strips(rows, d, &mut x);
+        to_strips(rows, d, &mut x, self.program.level());
         let strips = x.len() / d;
         let mut out = vec![Lane::ZERO; strips * c];
         let mut kept = Activations::default();
@@ -167,16 +172,40 @@ fn relative_change(old: &[Lane], new: &[Lane], row: usize, width: usize) -> f64 
 /// The first `n` samples of strips of outputs as rows, clipped.
 pub(crate) fn clipped_rows(out: &[Lane], n: usize, outputs: usize, bounds: Bounds) -> Vec<f64> {
     let mut rows = vec![0.0; n * outputs];
-    clip_rows(out, outputs, bounds, &mut rows);
+    Level::fastest().run(ClipRows {
+        out,
+        outputs,
+        bounds,
+        rows: &mut rows,
+    });
     rows
 }
 
 /// As many samples of strips of outputs as there are rows to write, clipped.
-fn clip_rows(out: &[Lane], outputs: usize, bounds: Bounds, rows: &mut [f64]) {
-    for (strip, rows) in out.chunks(outputs).zip(rows.chunks_mut(LANES * outputs)) {
-        for (c, line) in strip.iter().enumerate() {
-            for (to, f) in rows.iter_mut().skip(c).step_by(outputs).zip(line.0) {
-                *to = f64::from(bounds.clip(f));
+struct ClipRows<'a> {
+    out: &'a [Lane],
+    outputs: usize,
+    bounds: Bounds,
+    rows: &'a mut [f64],
+}
+
+impl Kernel for ClipRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let (c, bounds) = (self.outputs, self.bounds);
+        if c == 1 {
+            for (to, f) in self.rows.iter_mut().zip(Lane::flatten(self.out)) {
+                *to = f64::from(bounds.clip(*f));
+            }
+            return;
+        }
+        for (strip, rows) in self.out.chunks(c).zip(self.rows.chunks_mut(LANES * c)) {
+            for (i, line) in strip.iter().enumerate() {
+                for (to, f) in rows.iter_mut().skip(i).step_by(c).zip(line.0) {
+                    *to = f64::from(bounds.clip(f));
+                }
             }
         }
     }

@@ -10,18 +10,25 @@ use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
 /// Most rows and most columns of a register tile.
 pub(crate) const TILE: usize = 4;
 
-/// Most rows of a tile: with [`TILE`] columns, sums and factors stay within the registers.
-pub(crate) const fn most_rows<S: Simd>() -> usize {
-    if S::REGISTERS < 32 { 3 } else { TILE }
+/// Most rows of a tile. On sixteen registers two rows of [`WIDE_TILE`] columns, or three of three where there are few columns.
+const fn most_rows<S: Simd>(few_columns: bool) -> usize {
+    match (S::REGISTERS < 32, few_columns) {
+        (true, true) => 3,
+        (true, false) => 2,
+        (false, _) => TILE,
+    }
 }
 
-/// Most columns of a tile of some rows. Two rows of [`TILE`] columns are too few sums for sixteen registers: they would wait
-/// for each other.
+/// Fewer columns than this are few.
+const FEW_COLUMNS: usize = 10;
+
+/// Most columns of a tile of some rows: sums and factors stay within the registers, with one to spare. With none, three
+/// rows of four columns on sixteen registers, compilers keep a sum in memory, and each of its terms waits for it.
 const fn most_columns<S: Simd>(rows: usize) -> usize {
-    if S::REGISTERS < 32 && rows <= 2 {
-        WIDE_TILE
-    } else {
-        TILE
+    match (S::REGISTERS < 32, rows) {
+        (true, 1 | 2) => WIDE_TILE,
+        (true, _) => 3,
+        (false, _) => TILE,
     }
 }
 
@@ -32,9 +39,16 @@ const WIDE_TILE: usize = 6;
 /// a single row or column would wait for its own sums.
 #[inline(always)]
 pub(crate) fn first_part<S: Simd>(rest: usize, most: usize) -> usize {
-    match S::TILES {
-        true => rest.div_ceil(rest.div_ceil(most)),
-        false => 1,
+    if !S::TILES {
+        return 1;
+    }
+    // Divisions by constants: another one takes as long as a tile of short rows.
+    match rest.div_ceil(most) {
+        1 => rest,
+        2 => rest.div_ceil(2),
+        3 => rest.div_ceil(3),
+        4 => rest.div_ceil(4),
+        parts => (rest as u32).div_ceil(parts as u32) as usize,
     }
 }
 
@@ -183,7 +197,10 @@ impl Lanewise for Products<'_> {
         let mut row = piece * PIECE;
         let end = rows.min(row + PIECE);
         while row < end {
-            let now = first_part::<S>(end - row, most_rows::<S>());
+            let now = match self.height < FEW_COLUMNS {
+                true => first_part::<S>(end - row, const { most_rows::<S>(true) }),
+                false => first_part::<S>(end - row, const { most_rows::<S>(false) }),
+            };
             match now {
                 1 => self.rows::<S, 1>(s, row),
                 2 => self.rows::<S, 2>(s, row),

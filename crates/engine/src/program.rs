@@ -221,7 +221,7 @@ impl Program {
         }
     }
 
-    /// Adds the gradient of all coefficients, lane by lane, to `acc`: line `i` of `acc`
+    /// The gradient of all coefficients, lane by lane, added to `acc` or written there: line `i` of `acc`
     /// belongs to coefficient `i` of `params`. `g_out` is the derivative in the outputs, `[strip][C]`;
     /// `x` and `kept` are those of the last [`Program::forward`].
     pub(crate) fn backward(
@@ -230,11 +230,14 @@ impl Program {
         x: &[Lane],
         g_out: &[Lane],
         kept: &mut Activations,
-        acc: &mut [Lane],
+        (acc, add): (&mut [Lane], bool),
     ) {
         match &self.kernels {
-            Kernels::Ffn(ffn) => ffn.backward(params, x, g_out, &mut kept.ffn, acc),
+            Kernels::Ffn(ffn) => ffn.backward(params, x, g_out, &mut kept.ffn, (acc, add)),
             Kernels::Transformer(transformer) => {
+                if !add {
+                    acc.fill(Lane::ZERO);
+                }
                 transformer.backward(params, x, g_out, &mut kept.transformer, acc);
             }
         }

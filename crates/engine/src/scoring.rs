@@ -7,7 +7,7 @@ use crate::information::{Blend, Information, Probe};
 use crate::program::Program;
 use crate::spec::{FitSpec, Scoring, Stage, WeightDecay};
 use loopfit_numerics::cholesky::Cholesky;
-use loopfit_numerics::lanes::Lane;
+use loopfit_numerics::lanes::{Kernel, Lane, Level, Simd};
 use loopfit_numerics::stream::Stream;
 
 /// Weight of the past in the average of the gradient.
@@ -31,6 +31,7 @@ const MORE_DAMPING: usize = 8;
 #[derive(Debug)]
 pub(crate) struct ScoringState {
     settings: Scoring,
+    level: Level,
     damping: f64,
     information: Information,
     /// Average information, and the weight that batches before the first would have in it.
@@ -54,6 +55,7 @@ impl ScoringState {
         let (p, level) = (program.len(), program.level());
         Self {
             settings,
+            level,
             damping: settings.damping * spec.likelihood.information_scale(),
             information: Information::new(program.clone(), spec.likelihood, spec.bounds),
             average: vec![0.0; p * p],
@@ -88,24 +90,29 @@ impl ScoringState {
             WeightDecay::Coupled(w) => (w, 0.0),
             WeightDecay::Decoupled(w) => (0.0, w),
         };
-        let values = Lane::flatten_mut(theta);
-        let total = Lane::flatten(gradient.total());
-        for (i, m) in self.momentum.iter_mut().enumerate() {
-            let g = f64::from(total[i]) + coupled * f64::from(values[i]);
-            *m = MOMENTUM * *m + (1.0 - MOMENTUM) * g;
-            self.direction[i] = self.units[i] * (*m / (1.0 - self.power));
-        }
+        let values = &mut Lane::flatten_mut(theta)[..p];
+        self.level.run(Average {
+            gradient: &Lane::flatten(gradient.total())[..p],
+            theta: values,
+            coupled,
+            share: 1.0 - self.power,
+            units: &self.units,
+            momentum: &mut self.momentum,
+            direction: &mut self.direction,
+        });
         self.cholesky.solve(&mut self.direction);
         let norm = self.direction.iter().map(|v| v * v).sum::<f64>().sqrt();
         if !norm.is_finite() {
             return false;
         }
-        let length = rate.min(self.settings.step_cap / norm);
-        for ((theta, direction), unit) in values.iter_mut().zip(&self.direction).zip(&self.units) {
-            let old = f64::from(*theta);
-            let new = old - rate * decoupled * old - length * (unit * direction);
-            *theta = new.clamp(-self.coefficient_bound, self.coefficient_bound) as f32;
-        }
+        self.level.run(Move {
+            theta: values,
+            direction: &self.direction,
+            units: &self.units,
+            decay: rate * decoupled,
+            length: rate.min(self.settings.step_cap / norm),
+            bound: self.coefficient_bound,
+        });
         true
     }
 
@@ -144,6 +151,58 @@ impl ScoringState {
             damping *= 10.0;
         }
         false
+    }
+}
+
+/// Takes a gradient into the average of gradients, and what is to be solved for from that.
+struct Average<'a> {
+    gradient: &'a [f32],
+    theta: &'a [f32],
+    coupled: f64,
+    /// The weight of all batches so far.
+    share: f64,
+    units: &'a [f64],
+    momentum: &'a mut [f64],
+    direction: &'a mut [f64],
+}
+
+impl Kernel for Average<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let gradient = self.gradient.iter().zip(self.theta);
+        let averages = self.momentum.iter_mut().zip(self.direction);
+        for ((g, theta), ((m, direction), unit)) in gradient.zip(averages.zip(self.units)) {
+            let g = f64::from(*g) + self.coupled * f64::from(*theta);
+            *m = MOMENTUM * *m + (1.0 - MOMENTUM) * g;
+            *direction = unit * (*m / self.share);
+        }
+    }
+}
+
+/// A step along a direction.
+struct Move<'a> {
+    theta: &'a mut [f32],
+    direction: &'a [f64],
+    units: &'a [f64],
+    /// What weight decay takes off, relative to a coefficient.
+    decay: f64,
+    length: f64,
+    bound: f64,
+}
+
+impl Kernel for Move<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        for ((theta, direction), unit) in self.theta.iter_mut().zip(self.direction).zip(self.units)
+        {
+            let old = f64::from(*theta);
+            let new = old - self.decay * old - self.length * (unit * direction);
+            *theta = new.clamp(-self.bound, self.bound) as f32;
+        }
     }
 }
 

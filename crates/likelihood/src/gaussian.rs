@@ -19,6 +19,10 @@ pub struct Gaussian {
     sigma: f64,
     /// `1 / sigma^2`.
     precision: f64,
+    /// `log(sigma)`.
+    log_sigma: f64,
+    /// `log(2 pi) / 2`.
+    half_log_tau: f64,
 }
 
 /// What a file holds.
@@ -50,6 +54,8 @@ impl Gaussian {
         Self {
             sigma,
             precision: 1.0 / (sigma * sigma),
+            log_sigma: log(sigma),
+            half_log_tau: 0.5 * log(TAU),
         }
     }
 
@@ -87,7 +93,7 @@ impl ScalarLikelihood for Gaussian {
     /// `(y - f)^2 / (2 sigma^2) + log(sigma) + log(2 pi) / 2`.
     fn nll(self, y: f64, f: f64) -> f64 {
         let residual = y - f;
-        0.5 * self.precision * residual * residual + log(self.sigma) + 0.5 * log(TAU)
+        0.5 * self.precision * residual * residual + self.log_sigma + self.half_log_tau
     }
 
     /// # Formula

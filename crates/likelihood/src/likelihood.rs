@@ -128,11 +128,14 @@ impl Likelihood {
     pub fn average_nll(self, outputs: &[f64], y: &[f64]) -> Result<f64, Error> {
         check_length(y.len() * self.outputs(), outputs)?;
         self.check_targets(y)?;
-        let terms = y
-            .iter()
-            .zip(outputs.chunks(self.outputs()))
-            .map(|(&y, f)| self.nll(y, f))
-            .collect::<Result<Vec<f64>, Error>>()?;
+        let terms = match self.with_scalar(Terms { outputs, y }) {
+            Some(terms) => terms,
+            None => y
+                .iter()
+                .zip(outputs.chunks(self.outputs()))
+                .map(|(&y, f)| self.nll(y, f))
+                .collect::<Result<_, Error>>()?,
+        };
         Ok(mean(&terms))
     }
 
@@ -238,6 +241,21 @@ pub trait WithScalar {
 
     /// Does it.
     fn run<L: ScalarLikelihood>(self, likelihood: L) -> Self::Output;
+}
+
+/// The negative log-likelihood of each target.
+struct Terms<'a> {
+    outputs: &'a [f64],
+    y: &'a [f64],
+}
+
+impl WithScalar for Terms<'_> {
+    type Output = Vec<f64>;
+
+    fn run<L: ScalarLikelihood>(self, likelihood: L) -> Vec<f64> {
+        let pairs = self.y.iter().zip(self.outputs);
+        pairs.map(|(y, f)| likelihood.nll(*y, *f)).collect()
+    }
 }
 
 fn scalar_distance(l: impl Divergence, distance: Distance, f: f64, g: f64) -> f64 {

@@ -8,6 +8,7 @@
 
 use crate::lanes::{Kernel, Level, Simd};
 use crate::libm;
+use std::hint::black_box;
 use std::ops::Range;
 
 /// Rows that are factored one by one, and then taken off the rest of their block in one go.
@@ -28,10 +29,16 @@ pub struct Cholesky {
     /// Row `i` at `i * stride`; entries left of the diagonal are not used, those behind the last
     /// column are zero.
     rows: Vec<f64>,
-    /// One over the diagonal.
+    /// One over the diagonal; zeros behind the last row, as in `blocks`.
     inverse: Vec<f64>,
+    /// The factor for solving: the rows of a panel in its own columns, then in those of each panel behind it; panel by
+    /// panel, so that a solve reads memory in its order.
+    blocks: Vec<Block>,
     level: Level,
 }
+
+/// Rows of a panel in the columns of one.
+type Block = [[f64; PANEL]; PANEL];
 
 impl Cholesky {
     /// Room for a matrix of `n` rows.
@@ -42,7 +49,8 @@ impl Cholesky {
             n,
             stride,
             rows: vec![0.0; n * stride],
-            inverse: vec![0.0; n],
+            inverse: vec![0.0; n.next_multiple_of(PANEL)],
+            blocks: Vec::new(),
             level,
         }
     }
@@ -60,24 +68,35 @@ impl Cholesky {
             row[n - i..].fill(0.0);
             self.rows[i * stride + i] += damping;
         }
-        self.level.run(Factor {
+        let factored = self.level.run(Factor {
             n,
             stride,
             rows: &mut self.rows,
             inverse: &mut self.inverse,
-        })
+        });
+        self.blocks.clear();
+        for (i, panel) in self.rows.chunks(PANEL * stride).enumerate() {
+            for at in (i * PANEL..n).step_by(PANEL) {
+                let mut block = [[0.0; PANEL]; PANEL];
+                for (to, row) in block.iter_mut().zip(panel.chunks_exact(stride)) {
+                    to.copy_from_slice(&row[at..][..PANEL]);
+                }
+                self.blocks.push(block);
+            }
+        }
+        factored
     }
 
     /// Replaces `b` by the solution `x` of `A x = b`.
     pub fn solve(&self, b: &mut [f64]) {
         assert_eq!(b.len(), self.n, "a vector of the matrix's size");
-        let mut x = vec![0.0; self.stride];
-        x[..self.n].copy_from_slice(b);
+        let mut x = vec![[0.0; PANEL]; self.n.div_ceil(PANEL)];
+        x.as_flattened_mut()[..self.n].copy_from_slice(b);
         self.level.run(Solve {
             factor: self,
             x: &mut x,
         });
-        b.copy_from_slice(&x[..self.n]);
+        b.copy_from_slice(&x.as_flattened()[..self.n]);
     }
 
     /// The diagonal of `A^-1`, and `log det A`.
@@ -226,108 +245,87 @@ fn subtract_tiles<const H: usize>(rows: &mut [f64], from: &[f64], stride: usize,
 
 struct Solve<'a> {
     factor: &'a Cholesky,
-    /// Padded with zeros.
-    x: &'a mut [f64],
+    /// Panel by panel, zeros behind the last row.
+    x: &'a mut [[f64; PANEL]],
 }
+
+/// Rows of a panel whose sums are formed at once: with [`PANEL`] partial sums each, they stay in registers.
+const SUMS: usize = 4;
 
 impl Kernel for Solve<'_> {
     type Output = ();
 
     /// `U^T y = b`, rows taken off what follows in ascending order; then `U x = y`, where every
-    /// row's products with the blocks behind its own have [`WIDTH`] partial sums.
+    /// row's products with the blocks behind its own have [`PANEL`] partial sums.
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         let Cholesky {
-            n,
-            stride,
-            rows,
-            inverse,
-            ..
+            inverse, blocks, ..
         } = self.factor;
-        let (n, stride, x) = (*n, *stride, self.x);
-        for first in (0..n).step_by(PANEL) {
-            let end = n.min(first + PANEL);
-            let (triangle, scale) = triangle(rows, inverse, stride, first..end);
-            let mut block = [0.0; PANEL];
-            block[..end - first].copy_from_slice(&x[first..end]);
+        let (x, inverse) = (self.x, inverse.as_chunks::<PANEL>().0);
+        let panels = x.len();
+        let mut blocks = &blocks[..];
+        for (i, scale) in inverse.iter().enumerate() {
+            let (own, rest) = blocks.split_at(panels - i);
+            blocks = rest;
+            let (done, behind) = x[i..].split_at_mut(1);
+            let (triangle, right) = (&own[0], &own[1..]);
+            let mut y = done[0];
             for k in 0..PANEL {
-                block[k] *= scale[k];
+                y[k] *= scale[k];
                 for j in k + 1..PANEL {
-                    block[j] = (-block[k]).mul_add(triangle[k][j], block[j]);
+                    y[j] = (-y[k]).mul_add(triangle[k][j], y[j]);
                 }
             }
-            x[first..end].copy_from_slice(&block[..end - first]);
-            if end == n {
-                break;
-            }
-            let (done, rest) = x.split_at_mut(end);
-            let panel = &rows[first * stride..end * stride];
-            for (at, to) in (end..).step_by(WIDTH).zip(rest.chunks_exact_mut(WIDTH)) {
-                // A copy, which nothing that is read can be part of.
-                let mut tile = [0.0; WIDTH];
-                tile.copy_from_slice(to);
+            done[0] = y;
+            for (to, block) in behind.iter_mut().zip(right) {
+                let mut tile = *to;
                 for k in 0..PANEL {
-                    let factor = -done[first + k];
-                    let columns = &panel[k * stride + at..][..WIDTH];
-                    for c in 0..WIDTH {
-                        tile[c] = factor.mul_add(columns[c], tile[c]);
+                    for c in 0..PANEL {
+                        tile[c] = (-y[k]).mul_add(block[k][c], tile[c]);
                     }
                 }
-                to.copy_from_slice(&tile);
+                *to = tile;
             }
         }
-        for first in (0..n).step_by(PANEL).rev() {
-            let end = n.min(first + PANEL);
-            let (open, done) = x.split_at_mut(end);
-            if end < n {
-                let mut sums = [[0.0; WIDTH]; PANEL];
-                let panel = &rows[first * stride..end * stride];
-                for (at, known) in (end..).step_by(WIDTH).zip(done.chunks_exact(WIDTH)) {
-                    for k in 0..PANEL {
-                        let columns = &panel[k * stride + at..][..WIDTH];
-                        for c in 0..WIDTH {
-                            sums[k][c] = columns[c].mul_add(known[c], sums[k][c]);
+        let mut blocks = &self.factor.blocks[..];
+        for (i, scale) in inverse.iter().enumerate().rev() {
+            let (rest, own) = blocks.split_at(blocks.len() - (panels - i));
+            blocks = rest;
+            let (open, known) = x[i..].split_at_mut(1);
+            let (triangle, right) = (&own[0], &own[1..]);
+            let mut y = open[0];
+            if !right.is_empty() {
+                for first in (0..PANEL).step_by(SUMS) {
+                    let mut sums = [[0.0; PANEL]; SUMS];
+                    for (known, block) in known.iter().zip(right) {
+                        for k in 0..SUMS {
+                            for c in 0..PANEL {
+                                sums[k][c] = block[first + k][c].mul_add(known[c], sums[k][c]);
+                            }
                         }
                     }
-                }
-                for k in 0..PANEL {
-                    open[first + k] -= tree(sums[k]);
+                    // Through memory: else the compiler turns registers over to please the tree, in each step.
+                    let sums = black_box(sums);
+                    for k in 0..SUMS {
+                        y[first + k] -= tree(sums[k]);
+                    }
                 }
             }
-            let (triangle, scale) = triangle(rows, inverse, stride, first..end);
-            let mut block = [0.0; PANEL];
-            block[..end - first].copy_from_slice(&open[first..]);
             for k in (0..PANEL).rev() {
-                block[k] *= scale[k];
+                y[k] *= scale[k];
                 for j in 0..k {
-                    block[j] = (-block[k]).mul_add(triangle[j][k], block[j]);
+                    y[j] = (-y[k]).mul_add(triangle[j][k], y[j]);
                 }
             }
-            open[first..].copy_from_slice(&block[..end - first]);
+            open[0] = y;
         }
     }
-}
-
-/// The rows of a panel in its own columns, and one over their diagonal; zeros where the last panel is
-/// shorter.
-#[inline(always)]
-fn triangle(
-    rows: &[f64],
-    inverse: &[f64],
-    stride: usize,
-    panel: Range<usize>,
-) -> ([[f64; PANEL]; PANEL], [f64; PANEL]) {
-    let (mut triangle, mut scale) = ([[0.0; PANEL]; PANEL], [0.0; PANEL]);
-    scale[..panel.len()].copy_from_slice(&inverse[panel.clone()]);
-    for (to, k) in triangle.iter_mut().zip(panel.clone()) {
-        to.copy_from_slice(&rows[k * stride + panel.start..][..PANEL]);
-    }
-    (triangle, scale)
 }
 
 /// Sum of partial sums: `i` with `i + 4`, then `+ 2`, `+ 1`.
 #[inline(always)]
-fn tree(p: [f64; WIDTH]) -> f64 {
+fn tree(p: [f64; PANEL]) -> f64 {
     let [a, b, c, d] = [p[0] + p[4], p[1] + p[5], p[2] + p[6], p[3] + p[7]];
     (a + c) + (b + d)
 }

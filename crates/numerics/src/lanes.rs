@@ -25,6 +25,9 @@ pub use x86::{Avx2, Avx512};
 /// Number of lanes.
 pub const LANES: usize = 16;
 
+/// Numbers of a row that [`Across::columns`] takes at a time.
+pub const COLUMNS: usize = 4;
+
 /// Sixteen numbers in memory, aligned to a cache line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
@@ -256,6 +259,51 @@ pub trait Simd: Copy + Send + Sync + 'static {
     }
 }
 
+/// Rows of numbers, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    numbers: &'a [f32],
+    width: usize,
+    complete: u32,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of `width` numbers each.
+    #[inline(always)]
+    pub fn new(numbers: &'a [f32], width: usize) -> Self {
+        // Rows that end with a whole group of columns, if need be with numbers of those behind them.
+        let complete = match numbers.len().checked_sub(width.next_multiple_of(COLUMNS)) {
+            Some(last) => u32::try_from(last / width + 1).unwrap_or(u32::MAX),
+            None => 0,
+        };
+        Self {
+            numbers,
+            width,
+            complete,
+        }
+    }
+
+    /// Line `c` of the result has number `first + c` of row `rows[i]` in lane `i`. Behind the last number of a row come
+    /// those of the next; nothing for a row behind which too few are left.
+    #[inline(always)]
+    pub fn columns<S: Across>(
+        self,
+        s: S,
+        first: usize,
+        rows: &[u32; LANES],
+    ) -> Option<[S::V; COLUMNS]> {
+        let mut complete = first < self.width && first.is_multiple_of(COLUMNS);
+        for row in rows {
+            complete &= *row < self.complete;
+        }
+        if !complete {
+            return None;
+        }
+        // SAFETY: these rows have `width` rounded up to whole groups of columns, and `first` begins such a group.
+        Some(unsafe { s.columns(self, first, rows) })
+    }
+}
+
 /// Arithmetic on all lanes of a line, sums across them too.
 pub trait Across: Simd {
     /// Sum across lanes: `i` with `i + 8`, then `+ 4`, `+ 2`, `+ 1`.
@@ -269,6 +317,27 @@ pub trait Across: Simd {
             *sum = self.sum(v);
         }
         self.load(&sums)
+    }
+
+    /// As [`Rows::columns`].
+    ///
+    /// # Safety
+    /// `rows[i] * from.width + first + COLUMNS` is at most the number of numbers, for all lanes `i`.
+    #[inline(always)]
+    unsafe fn columns(
+        self,
+        from: Rows<'_>,
+        first: usize,
+        rows: &[u32; LANES],
+    ) -> [Self::V; COLUMNS] {
+        let mut lines = [Lane::ZERO; COLUMNS];
+        for (lane, row) in rows.iter().enumerate() {
+            let first = *row as usize * from.width + first;
+            for (c, line) in lines.iter_mut().enumerate() {
+                line.0[lane] = from.numbers[first + c];
+            }
+        }
+        [0, 1, 2, 3].map(|c| self.load(&lines[c]))
     }
 }
 

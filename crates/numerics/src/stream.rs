@@ -92,15 +92,19 @@ impl Stream {
         for (i, o) in order.iter_mut().enumerate() {
             *o = i as u32;
         }
-        let mut bits = self.bits(order.len() as u64);
-        for i in (1..order.len()).rev() {
-            bits = if i % 2 == 0 {
-                bits >> 32
-            } else {
-                self.bits(i as u64)
-            };
-            let below = ((bits & 0xFFFF_FFFF) * (i as u64 + 1)) >> 32;
-            order.swap(i, below as usize);
+        let below = |half: u64, i: usize| ((half * (i as u64 + 1)) >> 32) as usize;
+        let mut end = order.len();
+        // Position `i` takes the lower half of draw `i` if it is odd, else the upper half of draw `i + 1`.
+        if end % 2 == 1 {
+            end -= 1;
+            order.swap(end, below(self.bits(end as u64 + 1) >> 32, end));
+        }
+        while end > 0 {
+            let (odd, even) = (end - 1, end - 2);
+            let bits = self.bits(odd as u64);
+            order.swap(odd, below(bits & 0xFFFF_FFFF, odd));
+            order.swap(even, below(bits >> 32, even));
+            end = even;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Backward pass with the state's gradient in registers; loops as in [`super::forward`].
 #![allow(clippy::needless_range_loop)]
 
-use super::forward::keep;
+use super::forward::{keep, paired};
 use super::pack::Packing;
 use super::{MOST_STRIPS, Strips, most_state, run_strips};
 use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
@@ -30,29 +30,33 @@ pub(super) struct Steps<'a> {
 impl<const Q: usize, const SMOOTH: bool> Lanewise for Backward<'_, Q, SMOOTH> {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
-        Strips::<S, Q, true>::tiles(self.at.strips)
-            * self.p.iterations.div_ceil(steps_at_once::<S>())
+        let parts = self.p.iterations.div_ceil(steps_at_once::<S>(Q));
+        Strips::<S, Q, true>::tiles(self.at.strips) * parts
     }
 
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, piece: usize) {
-        let parts = self.p.iterations.div_ceil(steps_at_once::<S>());
-        // A division takes as long as a few units.
-        let (tile, first) = match parts {
-            1 => (piece, 0),
-            _ => (piece / parts, piece % parts * steps_at_once::<S>()),
+        // In 32 bits a division takes half as long.
+        let (piece, tiles) = (
+            piece as u32,
+            Strips::<S, Q, true>::tiles(self.at.strips) as u32,
+        );
+        let parts = self.p.iterations.div_ceil(steps_at_once::<S>(Q)) as u32;
+        let (tile, part) = match steps_at_once::<S>(Q) {
+            1 => (piece % tiles, piece / tiles),
+            _ => (piece / parts, piece % parts),
         };
-        let end = self
-            .p
-            .iterations
-            .min(first.saturating_add(steps_at_once::<S>()));
+        let (tile, first) = (tile as usize, part as usize * steps_at_once::<S>(Q));
+        let end = self.p.iterations.min(first + steps_at_once::<S>(Q));
         run_strips!(self, s, Strips<S, Q, true>, S, self.at.strips, tile, first..end);
     }
 }
 
-/// Steps of a piece: where a line has two registers, few enough for the second to find it in the first-level cache.
-const fn steps_at_once<S: Simd>() -> usize {
-    if S::REGISTERS < 32 { 4 } else { usize::MAX }
+/// Steps of a piece. With one, all strips take it before the next, and memory is read and written in the order in which it
+/// lies. Where a line has two registers and the state of two strips is large, a tile takes four before the other register does,
+/// which finds the lines in the first-level cache.
+const fn steps_at_once<S: Simd>(q: usize) -> usize {
+    if S::REGISTERS < 32 && q > 3 { 4 } else { 1 }
 }
 
 impl<const Q: usize, const SMOOTH: bool> Backward<'_, Q, SMOOTH> {
@@ -88,36 +92,75 @@ fn block_backward<S: Simd, const Q: usize, const M: usize, const SMOOTH: bool>(
 ) -> [[S::V; Q]; M] {
     let r = units.len() / (2 * Q + 1);
     assert!(h.len() == M * r && a.len() == M * r);
-    let zero = s.splat(0.0);
     let mut next = g;
-    for (j, unit) in units.chunks_exact(2 * Q + 1).enumerate() {
-        let mut v = [zero; M];
-        for k in 0..Q {
-            let w = s.splat(unit[Q + 1 + k]);
+    let (pairs, rest) = units.split_at(paired::<S, M>(r) * (2 * Q + 1));
+    for (i, pair) in pairs.chunks_exact(2 * (2 * Q + 1)).enumerate() {
+        let at = (r, 2 * i);
+        // SAFETY: pair i has the units 2 i and 2 i + 1 of r; the lines of h and a are asserted above.
+        unsafe { units_backward::<S, Q, M, 2, SMOOTH>(s, pair, &g, &mut next, (h, a), at) };
+    }
+    let first = r - rest.len() / (2 * Q + 1);
+    for (i, unit) in rest.chunks_exact(2 * Q + 1).enumerate() {
+        let at = (r, first + i);
+        // SAFETY: the last r - first units of r; the lines of h and a are asserted above.
+        unsafe { units_backward::<S, Q, M, 1, SMOOTH>(s, unit, &g, &mut next, (h, a), at) };
+    }
+    next
+}
+
+/// `U` units from unit `j` of `r` on.
+///
+/// # Safety
+/// `j + U <= r`, and there are `M r` lines in `h` and in `a`.
+#[inline(always)]
+unsafe fn units_backward<
+    S: Simd,
+    const Q: usize,
+    const M: usize,
+    const U: usize,
+    const SMOOTH: bool,
+>(
+    s: S,
+    units: &[f32],
+    g: &[[S::V; Q]; M],
+    next: &mut [[S::V; Q]; M],
+    (h, a): (&[Lane], &mut [Lane]),
+    (r, j): (usize, usize),
+) {
+    let zero = s.splat(0.0);
+    let units = &units[..U * (2 * Q + 1)];
+    let mut v = [[zero; M]; U];
+    for k in 0..Q {
+        for u in 0..U {
+            let w = s.splat(units[u * (2 * Q + 1) + Q + 1 + k]);
             for m in 0..M {
-                v[m] = if k == 0 {
+                v[u][m] = if k == 0 {
                     s.mul(w, g[m][k])
                 } else {
-                    s.fma(w, g[m][k], v[m])
+                    s.fma(w, g[m][k], v[u][m])
                 };
             }
         }
+    }
+    for u in 0..U {
         for m in 0..M {
-            // SAFETY: m < M, j < r and both lengths are M * r, asserted above.
-            let (h, a) = unsafe { (h.get_unchecked(m * r + j), a.get_unchecked_mut(m * r + j)) };
-            v[m] = if SMOOTH {
-                s.mul(v[m], s.load(a))
+            let at = m * r + j + u;
+            // SAFETY: m < M, j + u < r and both lengths are M * r, as the caller vouches.
+            let (h, a) = unsafe { (h.get_unchecked(at), a.get_unchecked_mut(at)) };
+            v[u][m] = if SMOOTH {
+                s.mul(v[u][m], s.load(a))
             } else {
-                s.select_greater(s.load(h), zero, v[m], zero)
+                s.select_greater(s.load(h), zero, v[u][m], zero)
             };
-            s.store(a, v[m]);
+            s.store(a, v[u][m]);
         }
+    }
+    for u in 0..U {
         for k in 0..Q {
-            let w = s.splat(unit[k]);
+            let w = s.splat(units[u * (2 * Q + 1) + k]);
             for m in 0..M {
-                next[m][k] = s.fma(w, v[m], next[m][k]);
+                next[m][k] = s.fma(w, v[u][m], next[m][k]);
             }
         }
     }
-    next
 }

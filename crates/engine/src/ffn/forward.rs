@@ -50,12 +50,14 @@ impl<const Q: usize, const KEEP: bool, const SMOOTH: bool> Forward<'_, Q, KEEP, 
         let x = &self.x[strip * d..][..M * d];
         let mut z = [[s.splat(0.0); Q]; M];
         for k in 0..Q {
-            let row = &input[k * (d + 1)..][..d + 1];
             for m in 0..M {
-                z[m][k] = s.splat(row[d]);
+                z[m][k] = s.splat(input[k * (d + 1) + d]);
             }
-            for (i, w) in row[..d].iter().enumerate() {
-                let w = s.splat(*w);
+        }
+        // All sums at once: one would wait for itself.
+        for i in 0..d {
+            for k in 0..Q {
+                let w = s.splat(input[k * (d + 1) + i]);
                 for m in 0..M {
                     z[m][k] = s.fma(w, s.load(&x[m * d + i]), z[m][k]);
                 }
@@ -122,31 +124,80 @@ fn block_forward<S: Simd, const Q: usize, const M: usize, const KEEP: bool>(
 ) -> [[S::V; Q]; M] {
     let r = units.len() / (2 * Q + 1);
     assert!(!KEEP || h.len() == M * r);
-    let zero = s.splat(0.0);
     let mut next = plus_bias(s, z, b2);
-    for (j, unit) in units.chunks_exact(2 * Q + 1).enumerate() {
-        let mut v = [s.splat(unit[Q]); M];
-        for k in 0..Q {
-            let w = s.splat(unit[k]);
+    let (pairs, rest) = units.split_at(paired::<S, M>(r) * (2 * Q + 1));
+    for (i, pair) in pairs.chunks_exact(2 * (2 * Q + 1)).enumerate() {
+        // SAFETY: pair i has the units 2 i and 2 i + 1 of r; the lines of h are asserted above.
+        unsafe { units_forward::<S, Q, M, 2, KEEP>(s, pair, &z, &mut next, h, (r, 2 * i)) };
+    }
+    let first = r - rest.len() / (2 * Q + 1);
+    for (i, unit) in rest.chunks_exact(2 * Q + 1).enumerate() {
+        // SAFETY: the last r - first units of r; the lines of h are asserted above.
+        unsafe { units_forward::<S, Q, M, 1, KEEP>(s, unit, &z, &mut next, h, (r, first + i)) };
+    }
+    next
+}
+
+/// How many of `r` units are taken two at a time: all pairs where there is one strip, whose sums would wait for each other, and room
+/// in the registers.
+#[inline(always)]
+pub(super) fn paired<S: Simd, const M: usize>(r: usize) -> usize {
+    match M == 1 && S::REGISTERS >= 32 {
+        true => r / 2 * 2,
+        false => 0,
+    }
+}
+
+/// `U` units from unit `j` of `r` on.
+///
+/// # Safety
+/// `j + U <= r`, and with `KEEP` there are `M r` lines in `h`.
+#[inline(always)]
+unsafe fn units_forward<
+    S: Simd,
+    const Q: usize,
+    const M: usize,
+    const U: usize,
+    const KEEP: bool,
+>(
+    s: S,
+    units: &[f32],
+    z: &[[S::V; Q]; M],
+    next: &mut [[S::V; Q]; M],
+    h: &mut [Lane],
+    (r, j): (usize, usize),
+) {
+    let zero = s.splat(0.0);
+    let units = &units[..U * (2 * Q + 1)];
+    let mut v = [[zero; M]; U];
+    for u in 0..U {
+        v[u] = [s.splat(units[u * (2 * Q + 1) + Q]); M];
+    }
+    for k in 0..Q {
+        for u in 0..U {
+            let w = s.splat(units[u * (2 * Q + 1) + k]);
             for m in 0..M {
-                v[m] = s.fma(w, z[m][k], v[m]);
-            }
-        }
-        for m in 0..M {
-            v[m] = s.max(zero, v[m]);
-            if KEEP {
-                // SAFETY: m < M, j < r and h.len() == M * r, asserted above.
-                s.store(unsafe { h.get_unchecked_mut(m * r + j) }, v[m]);
-            }
-        }
-        for k in 0..Q {
-            let w = s.splat(unit[Q + 1 + k]);
-            for m in 0..M {
-                next[m][k] = s.fma(w, v[m], next[m][k]);
+                v[u][m] = s.fma(w, z[m][k], v[u][m]);
             }
         }
     }
-    next
+    for u in 0..U {
+        for m in 0..M {
+            v[u][m] = s.max(zero, v[u][m]);
+            if KEEP {
+                // SAFETY: m < M, j + u < r and h.len() == M * r, as the caller vouches.
+                s.store(unsafe { h.get_unchecked_mut(m * r + j + u) }, v[u][m]);
+            }
+        }
+    }
+    for u in 0..U {
+        for k in 0..Q {
+            let w = s.splat(units[u * (2 * Q + 1) + Q + 1 + k]);
+            for m in 0..M {
+                next[m][k] = s.fma(w, v[u][m], next[m][k]);
+            }
+        }
+    }
 }
 
 /// `z + W2 s(W1 z + b1) + b2` for `M` strips: all preactivations go to memory, where `activate`

@@ -2,12 +2,12 @@
 
 use super::Activations;
 use super::pack::Packing;
-use crate::outer::{Factor, SumRows, Target, outer_product};
+use crate::outer::{Factor, SumRows, Target, outer_product, vectors_at_once};
 use loopfit_numerics::lanes::{Lane, Level};
 use std::ops::Range;
 
-/// Adds the gradients of a block's coefficients to `acc` that come from some of its iterations,
-/// counted from the last.
+/// The gradients of a block's coefficients, from all of its iterations, counted from the last; added to `acc` or
+/// written there.
 ///
 /// # Formula
 /// `dW1 += a_t z_t^T`, `db1 += a_t`, `dW2 += g_{t+1} h_t^T`, `db2 += g_{t+1}`, over iterations in
@@ -18,38 +18,42 @@ pub(super) fn block(
     strips: usize,
     steps: Range<usize>,
     kept: &Activations,
-    acc: &mut [Lane],
+    (acc, add): (&mut [Lane], bool),
 ) {
     let (q, r) = (p.q, p.r);
-    let of = |lines, width: usize, steps: &Range<usize>| -> Factor {
+    let of = |lines, width: usize, vectors: Range<usize>| -> Factor {
         let lines: &[Lane] = lines;
-        Factor::new(
-            &lines[steps.start * strips * width..steps.end * strips * width],
-            width,
-        )
+        Factor::new(&lines[vectors.start * width..vectors.end * width], width)
     };
-    // `z_t` stands one behind `g_{t+1}`: the states after the iterations come first.
-    let before = steps.start + 1..steps.end + 1;
-    let (a, z) = (of(&kept.a, r, &steps), of(&kept.z, q, &before));
-    let (h, g) = (of(&kept.h, r, &steps), of(&kept.g, q, &steps));
     let block = p.block_at(p.step_at(steps.start));
-    let units = &mut acc[p.units(block)];
-    outer_product(level, units, Target::incoming(q), a, z);
-    outer_product(level, units, Target::outgoing(q), h, g);
-    level.run(SumRows {
-        acc: &mut acc[p.b2(block)],
-        rows: g.lines,
-    });
+    let (start, end) = (steps.start * strips, steps.end * strips);
+    let at_once = vectors_at_once(level, q + r).min(end - start);
+    for first in (start..end).step_by(at_once) {
+        let now = first..end.min(first + at_once);
+        // `z_t` stands one behind `g_{t+1}`: the states after the iterations come first.
+        let before = now.start + strips..now.end + strips;
+        let (a, z) = (of(&kept.a, r, now.clone()), of(&kept.z, q, before));
+        let (h, g) = (of(&kept.h, r, now.clone()), of(&kept.g, q, now));
+        let add = add || first > start;
+        let units = &mut acc[p.units(block)];
+        outer_product(level, units, Target::incoming(q, add), a, z);
+        outer_product(level, units, Target::outgoing(q, add), h, g);
+        level.lanewise(SumRows {
+            add,
+            acc: &mut acc[p.b2(block)],
+            rows: g.lines,
+        });
+    }
 }
 
-/// Adds the gradients of an affine map from `input` (`width` numbers) whose outputs (`height`
+/// The gradients of an affine map, added to `acc` or written there, from `input` (`width` numbers) whose outputs (`height`
 /// numbers) have the gradients `grad`.
 pub(super) fn affine(
     level: Level,
-    acc: &mut [Lane],
+    (acc, add): (&mut [Lane], bool),
     (grad, height): (&[Lane], usize),
     (input, width): (&[Lane], usize),
 ) {
     let (grad, input) = (Factor::new(grad, height), Factor::new(input, width));
-    outer_product(level, acc, Target::affine(width), grad, input);
+    outer_product(level, acc, Target::affine(width, add), grad, input);
 }

@@ -41,7 +41,7 @@ proptest! {
         let predicted = out.clone();
         ffn.forward(params, x, &mut out, &mut kept);
         prop_assert_eq!(predicted, out.clone());
-        ffn.backward(params, x, g_out, &mut kept, &mut acc);
+        ffn.backward(params, x, g_out, &mut kept, (&mut acc, false));
 
         other.z.resize(kept.z.len(), Lane::ZERO);
         other.h.resize(kept.h.len(), Lane::ZERO);

@@ -4,7 +4,7 @@
 //! lanes; tiles of up to four by four of them share what they load.
 #![allow(clippy::needless_range_loop)]
 
-use crate::products::{TILE, first_part, most_rows};
+use crate::products::{TILE, first_part};
 use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
 
 /// Attention of all strips: weights `p` (`[strip][N][N]`) and averages `o` (`[strip][N][q]`) from
@@ -168,6 +168,11 @@ impl<'a> Factor<'a> {
     }
 }
 
+/// Most rows and columns of a tile.
+const fn most<S: Simd>() -> usize {
+    if S::REGISTERS < 32 { 3 } else { TILE }
+}
+
 /// `to[i][j] = sum_k a[i][k] b[j][k]` for `i < rows`, `j < columns`, `k < depth`; entry (i, j)
 /// goes to line `i stride + j`.
 #[inline(always)]
@@ -185,11 +190,11 @@ fn products<S: Simd>(
     assert!(last(a, rows) < a.lines.len() && last(b, columns) < b.lines.len());
     let mut i = 0;
     while i < rows {
-        let height = first_part::<S>(rows - i, most_rows::<S>());
+        let height = first_part::<S>(rows - i, const { most::<S>() });
         let mut j = 0;
         while j < columns {
             let at = (i, j);
-            let width = first_part::<S>(columns - j, TILE);
+            let width = first_part::<S>(columns - j, const { most::<S>() });
             match (height, width) {
                 (1, 1) => tile::<S, 1, 1>(s, at, depth, a, b, to, stride),
                 (1, 2) => tile::<S, 1, 2>(s, at, depth, a, b, to, stride),

@@ -44,7 +44,7 @@ impl Transformer {
         outer_product(
             self.level,
             &mut acc[output],
-            Target::affine(p.state()),
+            Target::affine(p.state(), true),
             Factor::new(g_out, p.outputs),
             Factor::new(part(&kept.s, p.iterations, rows * p.q), p.state()),
         );
@@ -112,18 +112,25 @@ impl Transformer {
             outer_product(level, acc, target, left, right);
         };
         let acc_units = &mut acc[block.units.clone()];
-        add(acc_units, Target::outgoing(q), h, r, g);
-        add(acc_units, Target::incoming(q), a, r, y);
-        level.run(SumRows {
+        add(acc_units, Target::outgoing(q, true), h, r, g);
+        add(acc_units, Target::incoming(q, true), a, r, y);
+        level.lanewise(SumRows {
+            add: true,
             acc: &mut acc[block.b2.clone()],
             rows: g,
         });
         let o = part(&kept.o, t, rows * q);
-        add(&mut acc[block.out.clone()], Target::affine(q), u, q, o);
+        add(
+            &mut acc[block.out.clone()],
+            Target::affine(q, true),
+            u,
+            q,
+            o,
+        );
         let s = part(&kept.s, t, rows * q);
         add(
             &mut acc[block.qkv.clone()],
-            Target::affine(q),
+            Target::affine(q, true),
             g_qkv,
             3 * q,
             s,

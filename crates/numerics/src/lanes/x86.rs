@@ -4,8 +4,10 @@
 //! at a time; a `Lane` is 64 bytes long and aligned to 64.
 
 use super::several::register_by_register;
-use super::{Across, Kernel, LANES, Lane, Lanewise, Simd, run_pieces};
+use super::{Across, COLUMNS, Kernel, LANES, Lane, Lanewise, Rows, Simd, run_pieces};
 use std::arch::x86_64::*;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
 
 /// Proof that the processor has AVX-512 F.
 #[derive(Clone, Copy, Debug)]
@@ -41,10 +43,19 @@ impl Avx2 {
     }
 }
 
+/// Has the caller's frame begin with a cache line. Compilers keep what does not fit the registers wherever the frame happens to
+/// begin; where that is amid a line, each read of it takes two (a quarter of a kernel's speed).
+#[inline(always)]
+fn align_frame() {
+    let mut line = MaybeUninit::<Lane>::uninit();
+    black_box(line.as_mut_ptr());
+}
+
 #[inline]
 pub(super) fn run_avx512<K: Kernel>(s: Avx512, kernel: K) -> K::Output {
     #[target_feature(enable = "avx512f")]
     fn enabled<K: Kernel>(s: Avx512, kernel: K) -> K::Output {
+        align_frame();
         kernel.run(s)
     }
     // SAFETY: the token proves that the processor has the instructions.
@@ -55,6 +66,7 @@ pub(super) fn run_avx512<K: Kernel>(s: Avx512, kernel: K) -> K::Output {
 pub(super) fn run_avx2<K: Kernel>(s: Avx2, kernel: K) -> K::Output {
     #[target_feature(enable = "avx2,fma")]
     fn enabled<K: Kernel>(s: Avx2, kernel: K) -> K::Output {
+        align_frame();
         kernel.run(s)
     }
     // SAFETY: the token proves that the processor has the instructions.
@@ -65,6 +77,7 @@ pub(super) fn run_avx2<K: Kernel>(s: Avx2, kernel: K) -> K::Output {
 pub(super) fn lanewise_avx512<K: Lanewise>(s: Avx512, kernel: &mut K) {
     #[target_feature(enable = "avx512f")]
     fn enabled<K: Lanewise>(s: Avx512, kernel: &mut K) {
+        align_frame();
         run_pieces(kernel, [s]);
     }
     // SAFETY: the token proves that the processor has the instructions.
@@ -75,6 +88,7 @@ pub(super) fn lanewise_avx512<K: Lanewise>(s: Avx512, kernel: &mut K) {
 pub(super) fn lanewise_avx2<K: Lanewise>(s: Avx2, kernel: &mut K) {
     #[target_feature(enable = "avx2,fma")]
     fn enabled<K: Lanewise>(s: Avx2, kernel: &mut K) {
+        align_frame();
         run_pieces(kernel, s.halves());
     }
     // SAFETY: the token proves that the processor has the instructions.
@@ -93,70 +107,6 @@ unsafe fn sum8(v: __m256) -> f32 {
         let h = _mm_add_ps(q, _mm_movehl_ps(q, q));
         _mm_cvtss_f32(_mm_add_ss(h, _mm_movehdup_ps(h)))
     }
-}
-
-// The steps of `Avx512::sums`. Functions, not closures: only what is `inline(always)`
-// gets the instructions of the function it ends up in.
-
-/// # Safety
-/// The processor has AVX-512 F.
-#[inline(always)]
-unsafe fn pair8(a: __m512, b: __m512) -> __m512 {
-    // SAFETY: the caller vouches for the instructions; registers only, no memory.
-    unsafe {
-        _mm512_add_ps(
-            _mm512_shuffle_f32x4::<0x44>(a, b),
-            _mm512_shuffle_f32x4::<0xEE>(a, b),
-        )
-    }
-}
-
-/// # Safety
-/// The processor has AVX-512 F.
-#[inline(always)]
-unsafe fn pair4(a: __m512, b: __m512) -> __m512 {
-    // SAFETY: the caller vouches for the instructions; registers only, no memory.
-    unsafe {
-        _mm512_add_ps(
-            _mm512_shuffle_f32x4::<0x88>(a, b),
-            _mm512_shuffle_f32x4::<0xDD>(a, b),
-        )
-    }
-}
-
-/// # Safety
-/// The processor has AVX-512 F.
-#[inline(always)]
-unsafe fn pair2(a: __m512, b: __m512) -> __m512 {
-    // SAFETY: the caller vouches for the instructions; registers only, no memory.
-    unsafe {
-        let (a, b) = (_mm512_castps_pd(a), _mm512_castps_pd(b));
-        _mm512_add_ps(
-            _mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
-            _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)),
-        )
-    }
-}
-
-/// # Safety
-/// The processor has AVX-512 F.
-#[inline(always)]
-unsafe fn pair1(a: __m512, b: __m512) -> __m512 {
-    // SAFETY: the caller vouches for the instructions; registers only, no memory.
-    unsafe {
-        _mm512_add_ps(
-            _mm512_shuffle_ps::<0x88>(a, b),
-            _mm512_shuffle_ps::<0xDD>(a, b),
-        )
-    }
-}
-
-/// # Safety
-/// The processor has AVX-512 F.
-#[inline(always)]
-unsafe fn four(v: &[__m512; LANES], i: usize) -> __m512 {
-    // SAFETY: the caller vouches for the instructions; registers only, no memory.
-    unsafe { pair4(pair8(v[i], v[i + 4]), pair8(v[i + 8], v[i + 12])) }
 }
 
 impl Simd for Avx512 {
@@ -257,16 +207,48 @@ impl Across for Avx512 {
             sum8(_mm256_add_ps(_mm512_castps512_ps256(v), high))
         }
     }
-    /// A transposing butterfly: 15 additions and 30 shuffles for all sixteen sums.
+    /// By halves: shuffles of whole registers take more than twice as long on some processors.
     #[inline(always)]
     fn sums(self, v: [__m512; LANES]) -> __m512 {
-        // The order of the inputs is the one that leaves sum i in lane i.
         // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe {
-            pair1(
-                pair2(four(&v, 0), four(&v, 1)),
-                pair2(four(&v, 2), four(&v, 3)),
-            )
+            let mut halves = [[_mm256_setzero_ps(); 2]; LANES];
+            for (halves, v) in halves.iter_mut().zip(v) {
+                let high = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(v)));
+                *halves = [_mm512_castps512_ps256(v), high];
+            }
+            let [low, high] = [sums8(&halves, 0), sums8(&halves, LANES / 2)];
+            let low = _mm512_castpd256_pd512(_mm256_castps_pd(low));
+            _mm512_castpd_ps(_mm512_insertf64x4::<1>(low, _mm256_castps_pd(high)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn columns(
+        self,
+        from: Rows<'_>,
+        first: usize,
+        rows: &[u32; LANES],
+    ) -> [__m512; COLUMNS] {
+        // SAFETY: the token proves the instructions; the caller vouches for the numbers.
+        unsafe {
+            // Rows i, 4 + i, 8 + i and 12 + i, then a transposition within each quarter.
+            let mut v = [_mm512_setzero_ps(); COLUMNS];
+            for (i, v) in v.iter_mut().enumerate() {
+                *v = _mm512_castps128_ps512(four_of(from, first, rows[i]));
+                *v = _mm512_insertf32x4::<1>(*v, four_of(from, first, rows[4 + i]));
+                *v = _mm512_insertf32x4::<2>(*v, four_of(from, first, rows[8 + i]));
+                *v = _mm512_insertf32x4::<3>(*v, four_of(from, first, rows[12 + i]));
+            }
+            let a = _mm512_castps_pd(_mm512_unpacklo_ps(v[0], v[1]));
+            let b = _mm512_castps_pd(_mm512_unpacklo_ps(v[2], v[3]));
+            let c = _mm512_castps_pd(_mm512_unpackhi_ps(v[0], v[1]));
+            let d = _mm512_castps_pd(_mm512_unpackhi_ps(v[2], v[3]));
+            [
+                _mm512_castpd_ps(_mm512_unpacklo_pd(a, b)),
+                _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)),
+                _mm512_castpd_ps(_mm512_unpacklo_pd(c, d)),
+                _mm512_castpd_ps(_mm512_unpackhi_pd(c, d)),
+            ]
         }
     }
 }
@@ -298,6 +280,7 @@ impl Simd for Avx2Half {
     fn apart<K: Lanewise>(self, mut kernel: K) {
         #[target_feature(enable = "avx2,fma")]
         fn enabled<K: Lanewise>(s: Avx2Half, kernel: &mut K) {
+            align_frame();
             run_pieces(kernel, [s]);
         }
         // SAFETY: the token proves that the processor has the instructions.
@@ -398,5 +381,102 @@ impl Across for Avx2 {
     fn sum(self, v: Self::V) -> f32 {
         // SAFETY: the token proves the instructions; registers only, no memory.
         unsafe { sum8(_mm256_add_ps(v[0], v[1])) }
+    }
+    #[inline(always)]
+    fn sums(self, v: [[__m256; 2]; LANES]) -> [__m256; 2] {
+        // SAFETY: the token proves the instructions; registers only, no memory.
+        unsafe { [sums8(&v, 0), sums8(&v, LANES / 2)] }
+    }
+    #[inline(always)]
+    unsafe fn columns(
+        self,
+        from: Rows<'_>,
+        first: usize,
+        rows: &[u32; LANES],
+    ) -> [[__m256; 2]; COLUMNS] {
+        let (low, high) = rows.split_at(LANES / 2);
+        // SAFETY: the token proves the instructions; the caller vouches for the numbers.
+        let (low, high) = unsafe { (columns8(from, first, low), columns8(from, first, high)) };
+        [
+            [low[0], high[0]],
+            [low[1], high[1]],
+            [low[2], high[2]],
+            [low[3], high[3]],
+        ]
+    }
+}
+
+/// The sums of eight lines from `first` on: lanes `i` and `i + 8` of each first, then a transposing butterfly.
+///
+/// # Safety
+/// The processor has AVX.
+#[inline(always)]
+unsafe fn sums8(v: &[[__m256; 2]; LANES], first: usize) -> __m256 {
+    // SAFETY: the caller vouches for the instructions; registers only, no memory.
+    unsafe {
+        let mut four = [_mm256_setzero_ps(); 4];
+        for (i, four) in four.iter_mut().enumerate() {
+            let [a, b] = [v[first + i], v[first + 4 + i]];
+            let [a, b] = [_mm256_add_ps(a[0], a[1]), _mm256_add_ps(b[0], b[1])];
+            *four = _mm256_add_ps(
+                _mm256_permute2f128_ps::<0x20>(a, b),
+                _mm256_permute2f128_ps::<0x31>(a, b),
+            );
+        }
+        let mut two = [_mm256_setzero_ps(); 2];
+        for (i, two) in two.iter_mut().enumerate() {
+            let (a, b) = (
+                _mm256_castps_pd(four[2 * i]),
+                _mm256_castps_pd(four[2 * i + 1]),
+            );
+            *two = _mm256_add_ps(
+                _mm256_castpd_ps(_mm256_unpacklo_pd(a, b)),
+                _mm256_castpd_ps(_mm256_unpackhi_pd(a, b)),
+            );
+        }
+        _mm256_add_ps(
+            _mm256_shuffle_ps::<0x88>(two[0], two[1]),
+            _mm256_shuffle_ps::<0xDD>(two[0], two[1]),
+        )
+    }
+}
+
+/// Four numbers of a row.
+///
+/// # Safety
+/// They are there: `row * from.width + first + 4` is at most the number of numbers.
+#[inline(always)]
+unsafe fn four_of(from: Rows<'_>, first: usize, row: u32) -> __m128 {
+    // SAFETY: the caller vouches for the four numbers.
+    unsafe { _mm_loadu_ps(from.numbers.as_ptr().add(row as usize * from.width + first)) }
+}
+
+/// [`Across::columns`] of eight rows.
+///
+/// # Safety
+/// The processor has AVX; the numbers are there, as for [`Across::columns`].
+#[inline(always)]
+unsafe fn columns8(from: Rows<'_>, first: usize, rows: &[u32]) -> [__m256; COLUMNS] {
+    // SAFETY: the caller vouches for the instructions and the numbers.
+    unsafe {
+        let mut v = [_mm256_setzero_ps(); COLUMNS];
+        for (i, v) in v.iter_mut().enumerate() {
+            *v = _mm256_castps128_ps256(four_of(from, first, rows[i]));
+            *v = _mm256_insertf128_ps::<1>(*v, four_of(from, first, rows[4 + i]));
+        }
+        let (a, b) = (
+            _mm256_unpacklo_ps(v[0], v[1]),
+            _mm256_unpacklo_ps(v[2], v[3]),
+        );
+        let (c, d) = (
+            _mm256_unpackhi_ps(v[0], v[1]),
+            _mm256_unpackhi_ps(v[2], v[3]),
+        );
+        [
+            _mm256_shuffle_ps::<0x44>(a, b),
+            _mm256_shuffle_ps::<0xEE>(a, b),
+            _mm256_shuffle_ps::<0x44>(c, d),
+            _mm256_shuffle_ps::<0xEE>(c, d),
+        ]
     }
 }
