@@ -27,6 +27,8 @@ pub(crate) const VALIDATE_THREADS: usize = 256;
 pub(crate) const PERMUTE_THREADS: usize = 32;
 /// Fits for each processor from which on half a warp a fit is faster than a block a fit.
 const FUSED_FITS: usize = 6;
+/// Groups on the device at the same time.
+pub(crate) const GROUPS_AT_ONCE: usize = 64;
 
 /// What fits must have in common to run in step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -376,7 +378,10 @@ impl Plan {
             && fused_words * 4 * 2 <= device.shared_limit();
         let fuse = can_fuse
             && match kernels {
-                Kernels::Fastest => of_processor(fits.alike) >= FUSED_FITS,
+                Kernels::Fastest => {
+                    let together = fits.all.min(GROUPS_AT_ONCE * fits.alike);
+                    of_processor(together) >= FUSED_FITS
+                }
                 Kernels::Block => false,
                 Kernels::HalfWarp => true,
             };
