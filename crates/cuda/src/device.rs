@@ -39,7 +39,16 @@ pub(crate) struct Variant {
     pub(crate) units: usize,
     /// Whether states lie in shared memory.
     pub(crate) shared_states: bool,
+    /// In the fused kernel, whether inputs do.
+    pub(crate) shared_inputs: bool,
+    /// In the fused kernel, whether there is one output, and a sample's loss is its own.
+    pub(crate) single: bool,
 }
+
+/// The fused kernel is compiled for multiples of so many hidden units.
+pub(crate) const UNITS_STEP: usize = 4;
+/// Strips at once on the way back in the fused kernel.
+pub(crate) const FUSED_BACK: usize = 4;
 
 impl Variant {
     /// Constants of the source text.
@@ -57,9 +66,13 @@ impl Variant {
             format!("GRADIENT_THREADS={}", self.threads),
             format!("UNITS={}", self.units),
             format!("SHARED_STATES={}", i32::from(self.shared_states)),
+            format!("SHARED_INPUTS={}", i32::from(self.shared_inputs)),
+            format!("SINGLE={}", i32::from(self.single)),
             // As many warps as have registers enough for all sums, and strips at once that fill them.
-            "FUSED_BLOCKS=12".to_string(),
-            format!("FORWARD={}", if self.q > 4 { 2 } else { 4 }),
+            "FUSED_BLOCKS=8".to_string(),
+            format!("FORWARD={}", if self.q > 8 { 2 } else { 4 }),
+            format!("BACK={FUSED_BACK}"),
+            format!("UNITS_STEP={UNITS_STEP}"),
         ]
     }
 }
@@ -94,6 +107,8 @@ pub(crate) trait Device: Send + Sync {
     fn write(&self, queue: u64, to: Address, bytes: &[u8]) -> Result<(), Fault>;
     /// Copies from the device, after all work of the queue.
     fn read(&self, queue: u64, from: Address, bytes: &mut [u8]) -> Result<(), Fault>;
+    /// Whether kernels are there without compiling them.
+    fn is_prepared(&self, variant: Variant) -> bool;
     /// Compiles kernels, unless they are there.
     fn prepare(&self, variant: Variant) -> Result<(), Fault>;
     /// Runs a kernel of a prepared variant.

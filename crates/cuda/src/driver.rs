@@ -20,6 +20,9 @@ pub(crate) struct Gpu {
     processors: usize,
     shared_limit: usize,
     cache: Option<PathBuf>,
+    /// The text of the kernels, and the hash of it and of what compiles it.
+    text: String,
+    text_hash: Sha256,
     modules: Mutex<HashMap<Variant, Slot>>,
 }
 
@@ -94,7 +97,13 @@ impl Gpu {
             result::primary_ctx::retain(device)
         }
         .map_err(driver("the GPU cannot be used"))?;
+        let text = source(Side::Device);
+        let mut text_hash = Sha256::new();
+        text_hash.update(&text);
+        text_hash.update(nvrtc_version());
         Ok(Self {
+            text,
+            text_hash,
             device,
             context,
             architecture,
@@ -133,8 +142,8 @@ impl Gpu {
         Ok(Module { handle })
     }
 
-    /// The machine code of a variant: from disk, or compiled and kept there.
-    fn image(&self, variant: Variant) -> Result<Vec<u8>, Fault> {
+    /// What NVRTC gets for a variant beside the text.
+    fn options(&self, variant: Variant) -> Vec<String> {
         let (major, minor) = self.architecture;
         let mut options: Vec<String> = [
             "--fmad=false",
@@ -148,24 +157,30 @@ impl Gpu {
         .to_vec();
         options.push(format!("--gpu-architecture=sm_{major}{minor}"));
         options.extend(variant.defines().iter().map(|d| format!("-D{d}")));
-        let text = source(Side::Device);
-        let path = self.cache.as_ref().map(|folder| {
-            let mut hash = Sha256::new();
-            hash.update(&text);
-            hash.update(options.join(" "));
-            hash.update(nvrtc_version());
-            let name: String = hash
-                .finalize()
-                .iter()
-                .take(16)
-                .map(|b| format!("{b:02x}"))
-                .collect();
-            folder.join(format!("{name}.cubin"))
-        });
+        options
+    }
+
+    /// Where the machine code of a variant is kept, if anywhere.
+    fn place(&self, options: &[String]) -> Option<PathBuf> {
+        let mut hash = self.text_hash.clone();
+        hash.update(options.join(" "));
+        let name: String = hash
+            .finalize()
+            .iter()
+            .take(16)
+            .map(|b| format!("{b:02x}"))
+            .collect();
+        Some(self.cache.as_ref()?.join(format!("{name}.cubin")))
+    }
+
+    /// The machine code of a variant: from disk, or compiled and kept there.
+    fn image(&self, variant: Variant) -> Result<Vec<u8>, Fault> {
+        let options = self.options(variant);
+        let path = self.place(&options);
         if let Some(kept) = path.as_ref().and_then(|path| std::fs::read(path).ok()) {
             return Ok(kept);
         }
-        let image = compile(&text, &options)?;
+        let image = compile(&self.text, &options)?;
         if let Some(path) = path {
             // A cache that cannot be written costs time, nothing else.
             let _ = keep(&path, &image);
@@ -340,6 +355,19 @@ impl Device for Arc<Gpu> {
                 .and_then(|()| result::stream::synchronize(stream(queue)))
         }
         .map_err(driver("the GPU failed while it ran fits"))
+    }
+
+    fn is_prepared(&self, variant: Variant) -> bool {
+        let loaded = {
+            let modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+            modules
+                .get(&variant)
+                .is_some_and(|slot| slot.get().is_some())
+        };
+        loaded
+            || self
+                .place(&self.options(variant))
+                .is_some_and(|path| path.exists())
     }
 
     fn prepare(&self, variant: Variant) -> Result<(), Fault> {

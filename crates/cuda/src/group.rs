@@ -2,7 +2,7 @@
 
 use crate::device::{Arena, Device, Fault, Grid, Part, Variant, piece};
 use crate::layout::{Address, ENDED, Fit, Launch, RUNNING};
-use crate::plan::{LANES, PERMUTE_THREADS, Plan, VALIDATE_THREADS, scores};
+use crate::plan::{LANES, PERMUTE_THREADS, Plan, Shape, VALIDATE_THREADS, scores};
 use loopfit_data::Samples;
 use loopfit_engine::{Control, FitOutcome, FitSpec, Optimiser, Stage, Stop, WeightDecay};
 use loopfit_likelihood::Likelihood;
@@ -86,9 +86,10 @@ fn adam_schedule(stage: &Stage) -> Vec<f32> {
 impl<'a> Group<'a> {
     /// Bytes that fits of a plan take on the device.
     pub(crate) fn bytes(specs: &[&FitSpec], plan: &Plan) -> usize {
-        let mut bytes = sample_bytes(specs) + specs.len() * plan.bytes(specs[0]);
-        bytes +=
-            piece::<Fit>(specs.len()) + 3 * piece::<f32>(plan.shape.padded() + plan.shape.packed);
+        let mut bytes =
+            sample_bytes(specs) + specs.len().next_multiple_of(2) * plan.bytes(specs[0]);
+        bytes += piece::<Fit>(specs.len() + 1)
+            + 3 * piece::<f32>(plan.shape.padded() + plan.shape.packed);
         bytes += piece::<f32>(plan.shape.d * (plan.shape.nodes() + plan.shape.valid_nodes()))
             + (1 << 12);
         let mut schedules: Vec<([u64; 6], usize)> = Vec::new();
@@ -176,6 +177,15 @@ impl<'a> Group<'a> {
             [fit.best, fit.theta, fit.m, fit.v] = coefficients.map(|all| all + own);
             fits.push(fit);
         }
+        // The last of an odd number needs a neighbour, which has ended before it begins.
+        if let Some(last) = fits.last().filter(|_| fits.len() % 2 == 1) {
+            let mut neighbour = *last;
+            neighbour.status = ENDED;
+            if plan.needs_scratch(specs[0]) {
+                neighbour.scratch = arena.room::<f32>(shape.scratch());
+            }
+            fits.push(neighbour);
+        }
         launch.fits = arena.put(&fits)?;
         let books = specs
             .iter()
@@ -259,6 +269,8 @@ impl<'a> Group<'a> {
         self.launch.batch = batch as i32;
         self.launch.strips = strips as i32;
         let all = strips + self.launch.node_strips as usize;
+        self.launch.all_strips = all as i32;
+        self.launch.half = self.plan.shape.half(variant, strips);
         self.launch.at_once = self.plan.packed.strips_at_once(all) as i32;
         let most = self
             .specs
@@ -361,20 +373,22 @@ impl<'a> Group<'a> {
             .unwrap_or(1);
         // Sixteen bits an entry, and more than one block on a processor.
         let room = self.device.shared_limit() / 2;
-        let threads = [PERMUTE_THREADS, PERMUTE_THREADS / 2];
-        let fits = threads
-            .into_iter()
-            .find(|t| n <= 1 << 16 && 2 * n * t <= room);
-        let (kernel, threads, shared) = match fits {
-            Some(threads) => ("permute_shared", threads, 2 * n * threads),
+        let most = PERMUTE_THREADS.min(epochs.next_power_of_two());
+        let each = std::iter::successors(Some(most), |each| Some(each / 2));
+        let each = each
+            .take_while(|each| *each > 0)
+            .find(|each| n <= 1 << 16 && 2 * n * each <= room);
+        let (kernel, each, shared) = match each {
+            Some(each) => ("permute_shared", each, 2 * n * each),
             None => ("permute_global", PERMUTE_THREADS, 0),
         };
-        let parts = epochs.div_ceil(threads);
+        let parts = epochs.div_ceil(each);
+        self.launch.epochs = each as i32;
         self.launch.parts = parts as i32;
         let grid = Grid {
             kernel,
             blocks: parts * self.specs.len(),
-            threads,
+            threads: PERMUTE_THREADS,
             shared,
         };
         self.device
@@ -385,7 +399,11 @@ impl<'a> Group<'a> {
     fn update(&mut self, variant: Variant) -> Result<(), Fault> {
         let shape = &self.plan.shape;
         let (kernel, blocks, words) = match variant.part {
-            Part::Fused => ("fused", self.specs.len().div_ceil(2), shape.fused_words()),
+            Part::Fused => (
+                "fused",
+                self.fits.len() / 2,
+                Shape::fused_words(&self.launch.half),
+            ),
             Part::Scoring => (
                 "scoring",
                 self.specs.len(),

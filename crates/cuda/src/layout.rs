@@ -101,6 +101,30 @@ pub(crate) struct Launch {
     pub(crate) updates: i32,
     pub(crate) stage_start: i32,
     pub(crate) parts: i32,
+    pub(crate) epochs: i32,
+    pub(crate) all_strips: i32,
+    pub(crate) half: Half,
+}
+
+/// Where the numbers of a fit that is half a warp lie in shared memory, in words: those of the first fit begin at `at`, the
+/// others are counted from its coefficients.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Half {
+    pub(crate) at: i32,
+    pub(crate) words: i32,
+    pub(crate) grad: i32,
+    pub(crate) m: i32,
+    pub(crate) v: i32,
+    pub(crate) g: i32,
+    pub(crate) y: i32,
+    pub(crate) rows: i32,
+    pub(crate) out: i32,
+    pub(crate) g_out: i32,
+    /// States on their way, or all of them.
+    pub(crate) coming: i32,
+    /// Inputs; counted from the states where they lie with them.
+    pub(crate) x: i32,
 }
 
 /// Numbers that are copied to and from the device as they are.
@@ -136,6 +160,6 @@ mod tests {
     #[test]
     fn structures_have_no_padding() {
         assert_eq!(size_of::<Fit>(), 22 * 8 + 14 * 8 + 12 * 4);
-        assert_eq!(size_of::<Launch>(), 6 * 8 + 21 * 4 + 4);
+        assert_eq!(size_of::<Launch>(), 6 * 8 + 35 * 4 + 4);
     }
 }

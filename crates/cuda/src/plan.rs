@@ -1,7 +1,7 @@
 //! How a group of fits runs: which kernels, how many threads, how much memory.
 
-use crate::device::{Device, Part, Variant, piece};
-use crate::layout::{Fit, kind};
+use crate::device::{Device, FUSED_BACK, Part, UNITS_STEP, Variant, piece};
+use crate::layout::{Fit, Half, kind};
 use loopfit_engine::{FitSpec, Optimiser, Packed};
 use loopfit_likelihood::{Energy, Likelihood};
 use loopfit_model::{Activation, Architecture, Network};
@@ -18,12 +18,17 @@ const ORDER_BYTES: usize = 1 << 20;
 const SUMS: usize = 100;
 /// The same in the fused kernel, which has more registers for them.
 const FUSED_SUMS: usize = 128;
+/// Words of inputs and of states that a fit may have in shared memory, where it is half a warp.
+const NEAR_INPUTS: usize = 1024;
+const NEAR_STATES: usize = 512;
 /// Threads of a block that validates.
 pub(crate) const VALIDATE_THREADS: usize = 256;
 /// Threads of a block that permutes.
 pub(crate) const PERMUTE_THREADS: usize = 32;
 /// Fits for each processor from which on half a warp a fit is faster than a block a fit.
 const FUSED_FITS: usize = 6;
+/// Groups on the device at the same time.
+pub(crate) const GROUPS_AT_ONCE: usize = 64;
 
 /// What fits must have in common to run in step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -213,9 +218,90 @@ impl Shape {
         276 + 2 * self.packed
     }
 
+    /// Numbers of a lane's state in the fused kernel: its macro `WIDE`.
+    fn wide(&self) -> usize {
+        match self.q {
+            1 => 1,
+            3 | 7 => self.q + 1,
+            q => q.next_multiple_of(2),
+        }
+    }
+
+    /// Whether there is one output, and a sample's loss is its own.
+    fn is_single(&self) -> bool {
+        self.outputs == 1 && self.kind != kind::ENERGY && self.kind != kind::MULTICLASS
+    }
+
+    /// States that the fused kernel keeps of so many strips, in words.
+    fn kept_states(&self, strips: usize) -> usize {
+        let states = self.iterations + usize::from(!self.is_single());
+        states * strips * LANES * self.wide()
+    }
+
+    /// Hidden units that the fused kernel has sums for: a few numbers of them, so that there are few kernels.
+    fn fused_units(&self) -> usize {
+        match self.r {
+            r if r <= UNITS_STEP => r,
+            r => r.next_multiple_of(UNITS_STEP),
+        }
+    }
+
+    /// The kernel with half a warp a fit.
+    fn fused(&self) -> Variant {
+        let strips = self.all_strips();
+        let shared_inputs = strips * LANES * self.d <= NEAR_INPUTS;
+        Variant {
+            shared_inputs,
+            shared_states: shared_inputs && self.kept_states(strips) <= NEAR_STATES,
+            single: self.is_single(),
+            ..self.variant(Part::Fused, 2 * LANES, self.fused_units(), false)
+        }
+    }
+
+    /// Where the fused kernel has its numbers for batches of so many strips.
+    pub(crate) fn half(&self, variant: Variant, strips: usize) -> Half {
+        let all = strips + self.all_strips() - self.strips();
+        let line = LANES * self.wide();
+        let mut end = 0;
+        let mut take = |words: usize| -> i32 {
+            let at = end;
+            end += words.next_multiple_of(4);
+            at as i32
+        };
+        take(self.padded());
+        let outputs = if variant.single {
+            0
+        } else {
+            all * self.outputs * LANES
+        };
+        let mut half = Half {
+            grad: take(self.padded()),
+            m: take(self.packed),
+            v: take(self.packed),
+            g: take((all + 1) * line),
+            y: take(strips * LANES),
+            rows: take(strips * LANES),
+            out: take(outputs),
+            g_out: take(outputs),
+            coming: match variant.shared_states {
+                true => take(self.kept_states(all)),
+                false => take(2 * FUSED_BACK * line),
+            },
+            x: match variant.shared_inputs {
+                true => take(all * LANES * self.d),
+                false => (self.kept_states(all)) as i32,
+            },
+            ..Half::default()
+        };
+        // Places of coefficients and whether they are outgoing come first, for both fits.
+        half.at = (2 * self.packed).next_multiple_of(4) as i32;
+        half.words = end as i32;
+        half
+    }
+
     /// Words of shared memory of the fused kernel, for two fits.
-    pub(crate) fn fused_words(&self) -> usize {
-        2 * (2 * self.padded() + self.all_strips() * (self.q + 2 * self.outputs) * LANES)
+    pub(crate) fn fused_words(half: &Half) -> usize {
+        (half.at + 2 * half.words) as usize
     }
 
     fn variant(&self, part: Part, threads: usize, units: usize, shared_states: bool) -> Variant {
@@ -226,6 +312,8 @@ impl Shape {
             threads,
             units,
             shared_states,
+            shared_inputs: false,
+            single: false,
         }
     }
 }
@@ -281,19 +369,24 @@ impl Plan {
             let shared_states = words * per_processor <= room;
             shape.variant(part, groups * LANES, units, shared_states)
         };
-        let sums = shape.r * (2 * shape.q + 1) + shape.q;
+        let sums = shape.fused_units() * (2 * shape.q + 1) + shape.q;
         let one_group = packed.strips_at_once(strips) >= strips;
+        let fused = shape.fused();
+        let fused_words = Shape::fused_words(&shape.half(fused, shape.strips()));
         let can_fuse = sums <= FUSED_SUMS
             && (shape.blocks == 1 || one_group)
-            && shape.fused_words() * 4 * 2 <= device.shared_limit();
+            && fused_words * 4 * 2 <= device.shared_limit();
         let fuse = can_fuse
             && match kernels {
-                Kernels::Fastest => of_processor(fits.alike) >= FUSED_FITS,
+                Kernels::Fastest => {
+                    let together = fits.all.min(GROUPS_AT_ONCE * fits.alike);
+                    of_processor(together) >= FUSED_FITS
+                }
                 Kernels::Block => false,
                 Kernels::HalfWarp => true,
             };
         let adam = match fuse {
-            true => shape.variant(Part::Fused, 2 * LANES, shape.r, false),
+            true => fused,
             false => block(Part::Adam, 0),
         };
         Self {
@@ -311,6 +404,15 @@ impl Plan {
             Optimiser::Adam(_) => self.adam,
             Optimiser::Scoring(_) => self.scoring,
         }
+    }
+
+    /// The kernels that a fit's stages need.
+    pub(crate) fn variants_of(&self, spec: &FitSpec) -> Vec<Variant> {
+        let stages = spec
+            .stages
+            .iter()
+            .map(|stage| self.variant(&stage.optimiser));
+        stages.chain([self.common]).collect()
     }
 
     /// All kernels that it names.

@@ -5,5 +5,6 @@
 
 mod emulated;
 mod outcomes;
+mod pool;
 #[path = "../tests/specs/mod.rs"]
 mod specs;

@@ -6,12 +6,18 @@ use crate::spec::{FitSpec, SpecError};
 use loopfit_numerics::lanes::Level;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// What passes between a run and the one who started it: progress out, a stop in.
-#[derive(Debug, Default)]
+/// What passes between a run and the one who started it: progress out, a stop in. Clones are the same control.
+#[derive(Clone, Debug, Default)]
 pub struct Control {
+    shared: Arc<Shared>,
+}
+
+/// What the clones of a [`Control`] share.
+#[derive(Debug, Default)]
+struct Shared {
     interrupted: AtomicBool,
     all_or_nothing: bool,
     deadline: OnceLock<Instant>,
@@ -22,50 +28,71 @@ pub struct Control {
 impl Control {
     /// One whose interruption asks for nothing: what is unfinished is of no use then, and work ends as soon as it can.
     pub fn all_or_nothing() -> Self {
-        Self {
+        let shared = Shared {
             all_or_nothing: true,
-            ..Self::default()
+            ..Shared::default()
+        };
+        Self {
+            shared: Arc::new(shared),
         }
     }
 
     /// Whether it was interrupted and nothing is asked for any more.
     pub fn is_abandoned(&self) -> bool {
-        self.all_or_nothing && self.is_interrupted()
+        self.shared.all_or_nothing && self.is_interrupted()
+    }
+
+    /// Whether two are the same.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// Asks running fits to stop soon, after one last validation.
     pub fn interrupt(&self) {
-        self.interrupted.store(true, Ordering::Relaxed);
+        self.shared.interrupted.store(true, Ordering::Relaxed);
     }
 
     /// Whether [`Control::interrupt`] was called.
     pub fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        self.shared.interrupted.load(Ordering::Relaxed)
     }
 
     /// Asks fits to stop soon after an instant; the first call counts.
     pub fn stop_at(&self, deadline: Instant) {
-        let _ = self.deadline.set(deadline);
+        let _ = self.shared.deadline.set(deadline);
     }
 
     /// Whether fits are to stop: interrupted, or past the deadline.
     pub fn is_stopped(&self) -> bool {
-        self.is_interrupted() || self.deadline.get().is_some_and(|d| Instant::now() >= *d)
+        self.is_interrupted()
+            || self
+                .shared
+                .deadline
+                .get()
+                .is_some_and(|d| Instant::now() >= *d)
     }
 
     /// Updates made so far, over all fits.
     pub fn updates(&self) -> u64 {
-        self.updates.load(Ordering::Relaxed)
+        self.shared.updates.load(Ordering::Relaxed)
     }
 
     /// The lowest validation loss that [`Control::saw`] was told of.
     pub fn best(&self) -> Option<f64> {
-        *self.best.lock().unwrap_or_else(PoisonError::into_inner)
+        *self
+            .shared
+            .best
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells of a fit's validation loss.
     pub fn saw(&self, validation: f64) {
-        let mut best = self.best.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut best = self
+            .shared
+            .best
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if validation.is_finite() && best.is_none_or(|best| validation < best) {
             *best = Some(validation);
         }
@@ -73,7 +100,9 @@ impl Control {
 
     /// Tells of updates that a fit has made since it last told: backends do, now and then.
     pub fn count(&self, updates: usize) {
-        self.updates.fetch_add(updates as u64, Ordering::Relaxed);
+        self.shared
+            .updates
+            .fetch_add(updates as u64, Ordering::Relaxed);
     }
 }
 

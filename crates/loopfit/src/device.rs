@@ -12,7 +12,8 @@ pub enum Device {
     Cpu,
     /// An NVIDIA GPU.
     Cuda,
-    /// A GPU if there is one that can be used, else the processor; so too for fits that the GPU fails at.
+    /// A GPU and the processor beside it, each with the fits that it ends sooner, if there is a GPU that can be used; else the
+    /// processor, which also runs what the GPU fails at.
     Auto,
 }
 
@@ -63,12 +64,12 @@ impl std::fmt::Debug for Runner {
 }
 
 #[cfg(feature = "cuda")]
-fn gpu(threads: usize, fall_back: bool) -> Result<Runner, SpecError> {
+fn gpu(threads: usize, mixed: bool) -> Result<Runner, SpecError> {
     use loopfit_cuda::{Cuda, CudaError, Settings};
     let settings = Settings {
         threads,
         cache: cache(),
-        fall_back,
+        mixed,
         ..Settings::default()
     };
     match Cuda::new(settings) {

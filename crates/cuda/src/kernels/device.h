@@ -9,8 +9,12 @@ typedef int int32_t;
 
 extern __shared__ float4 shared_memory[];
 
-// The lanes of a fit among the threads of a warp.
+// The threads that go along with a lane: where half a warp is a fit, those of both fits.
+#if PART_FUSED
+__device__ __forceinline__ unsigned lanes_mask() { return 0xffffffffu; }
+#else
 __device__ __forceinline__ unsigned lanes_mask() { return 0xffffu << (threadIdx.x & 16); }
+#endif
 
 // The sum over sixteen lanes, the same in all of them: i with i + 8, then + 4, + 2, + 1.
 __device__ __forceinline__ float sum_lanes(float v) {
@@ -54,8 +58,31 @@ __device__ __forceinline__ float top_lanes(float v) {
     return v;
 }
 
-// The threads of a fit wait for one another where a fit is half a warp.
-__device__ __forceinline__ void sync_lanes() { __syncwarp(lanes_mask()); }
+// The threads of a warp wait for one another.
+__device__ __forceinline__ void sync_warp() { __syncwarp(); }
+
+// Whether it holds for one of the two fits of a warp.
+__device__ __forceinline__ bool either(bool own) { return __any_sync(0xffffffffu, own); }
+
+// Memory outside of the processors, which a pointer does not say by itself.
+template <typename T>
+__device__ __forceinline__ T *global_memory(T *at) {
+    __builtin_assume(__isGlobal(at));
+    return at;
+}
+
+// Copies to shared memory that go on beside the work: N words each, in groups. A thread waits for its own, all but the
+// last PENDING groups.
+template <int N>
+__device__ __forceinline__ void async_copy(void *to, const void *from) {
+    unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(4 * N) : "memory");
+}
+__device__ __forceinline__ void async_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int PENDING>
+__device__ __forceinline__ void async_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
 
 #define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ Launch L)
 #define KERNEL_AT(name, threads, blocks) \

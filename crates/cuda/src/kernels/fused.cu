@@ -1,10 +1,63 @@
 // Adam with half a warp a fit: a thread is a lane and takes its strips in turn. Weight gradients stay in registers over
 // all iterations, and the products use what the backward pass has at hand; nothing passes between threads until the
-// last sum over lanes. For many fits at once of networks whose hidden units fit the registers.
+// last sum over lanes. For many fits at once of networks whose hidden units fit the registers. Both halves of a warp go
+// the same way at the same time: one whose fit has ended goes along and leaves no trace.
 #if PART_FUSED
 
-// Numbers of one block's gradient.
+// Numbers of a lane's state, filled up to vectors, and of a strip's.
+#define WIDE (Q <= 2 ? Q : Q == 3 || Q == 7 ? Q + 1 : (Q + 1) / 2 * 2)
+#define LINE (WIDE * 16)
+#define VECTOR (WIDE % 4 == 0 ? 4 : WIDE % 2 == 0 ? 2 : 1)
+
+// Numbers of one block's gradient. There are up to UNITS hidden units, the last few of which may be missing.
 #define NUMBERS (UNITS * (2 * Q + 1) + Q)
+#define MISSING(j) ((j) > UNITS - UNITS_STEP && (j) >= L.r)
+
+__device__ __forceinline__ void read_state(const float *from, float *to) {
+    float wide[WIDE];
+#pragma unroll
+    for (int i = 0; i < WIDE; i += VECTOR) read_vector<VECTOR>(from + i, wide + i);
+#pragma unroll
+    for (int k = 0; k < Q; k++) to[k] = wide[k];
+}
+
+__device__ __forceinline__ void write_state(float *to, const float *from) {
+    float wide[WIDE];
+#pragma unroll
+    for (int k = 0; k < WIDE; k++) wide[k] = k < Q ? from[k < Q ? k : 0] : 0.0f;
+#pragma unroll
+    for (int i = 0; i < WIDE; i += VECTOR) write_vector<VECTOR>(to + i, wide + i);
+}
+
+// What half a warp has at hand, in shared memory but for the states. Places are the launch's, so that they cost no
+// registers. Inputs, targets and sample numbers are each thread's own: nobody else reads them.
+struct Own {
+    float *params;  // coefficients, and all that follows them
+    float *z;       // states: [t][strip][lane][k]
+
+    float *grad(const Launch &L) const { return params + L.half.grad; }
+    float *m(const Launch &L) const { return params + L.half.m; }
+    float *v(const Launch &L) const { return params + L.half.v; }
+    // Gradients of states, and zeros for one more strip: [strip][lane][k].
+    float *g(const Launch &L) const { return params + L.half.g; }
+    // Targets: [strip][lane].
+    float *y(const Launch &L) const { return params + L.half.y; }
+    // Sample numbers of the next batch: [strip][lane].
+    uint32_t *rows(const Launch &L) const { return reinterpret_cast<uint32_t *>(params + L.half.rows); }
+    // Outputs and their gradients, unless there is one output and no normaliser: [strip][c][lane].
+    float *out(const Launch &L) const { return params + L.half.out; }
+    float *g_out(const Launch &L) const { return params + L.half.g_out; }
+    // States on their way: [2][BACK][lane][k].
+    float *coming(const Launch &L) const { return params + L.half.coming; }
+    // Inputs: [strip][i][lane].
+    float *x(const Launch &L) const {
+#if SHARED_INPUTS
+        return params + L.half.x;
+#else
+        return z + L.half.x;
+#endif
+    }
+};
 
 // Gradients of one block's coefficients, lane by lane.
 struct Sums {
@@ -31,7 +84,7 @@ __device__ __forceinline__ float number_of(const Sums &sums, int i) {
 }
 
 // Sums over lanes to the gradient of a block.
-__device__ __forceinline__ void finish(const Sums &sums, float *grad, int lane) {
+__device__ __forceinline__ void finish(const Launch &L, const Sums &sums, float *grad, int lane) {
 #pragma unroll
     for (int first = 0; first < NUMBERS; first += 16) {
         float sixteen[16];
@@ -39,25 +92,71 @@ __device__ __forceinline__ void finish(const Sums &sums, float *grad, int lane) 
         for (int i = 0; i < 16; i++) sixteen[i] = number_of(sums, first + i);
         float sum = sum_sixteen(sixteen);
         int i = first + lane, unit = i / (2 * Q + 1);
-        int at = unit < UNITS ? unit * UNIT + i % (2 * Q + 1) : UNITS * UNIT + i - UNITS * (2 * Q + 1);
-        if (i < NUMBERS) grad[at] = sum;
+        int at = unit < UNITS ? unit * UNIT + i % (2 * Q + 1) : L.r * UNIT + i - UNITS * (2 * Q + 1);
+        if (i < NUMBERS && (unit >= UNITS || unit < L.r)) grad[at] = sum;
     }
 }
 
-// One iteration back for M strips, and its products. `g` is this lane's gradient of the states, replaced.
+// The sums over lanes of a row of the output function and its bias.
+__device__ __forceinline__ void finish_row(const float *row, float bias, float *grad, int lane) {
+    float sixteen[16];
+#pragma unroll
+    for (int k = 0; k < 16; k++) sixteen[k] = k < Q ? row[k < Q ? k : 0] : k == Q ? bias : 0.0f;
+    float sum = sum_sixteen(sixteen);
+    if (lane <= Q) grad[lane] = sum;
+    if (Q == 16) {
+        sum = sum_lanes(bias);
+        if (lane == 0) grad[Q] = sum;
+    }
+}
+
+// One number of a sample.
+__device__ __forceinline__ void copy_input(float *to, const float *from) {
+#if SHARED_INPUTS
+    async_copy<1>(to, from);
+#else
+    *to = *from;
+#endif
+}
+
+// The sample numbers of an update's batch, on their way.
+__device__ __forceinline__ void fetch_rows(const Launch &L, const Fit &fit, const Own &own, int update, int lane) {
+    const uint32_t *rows = batch_rows(L, fit, update);
+#pragma unroll 4
+    for (int strip = 0; strip < L.strips; strip++) {
+        int i = strip * 16 + lane;
+        // Lanes beyond the last sample repeat the strip's first.
+        async_copy<1>(own.rows(L) + i, rows + (i < L.batch ? i : strip * 16));
+    }
+    async_group();
+}
+
+// Inputs and targets of those samples, on their way.
+__device__ __forceinline__ void fetch_samples(const Launch &L, const Fit &fit, const Own &own, int lane) {
+    const float *x = global_memory(fit.x), *y = global_memory(fit.y);
+#pragma unroll 4
+    for (int strip = 0; strip < L.strips; strip++) {
+        size_t row = own.rows(L)[strip * 16 + lane];
+        if (L.kind != ENERGY) async_copy<1>(own.y(L) + strip * 16 + lane, y + row);
+        float *to = own.x(L) + strip * L.d * 16 + lane;
+#pragma unroll 1
+        for (int i = 0; i < L.d; i++) copy_input(to + i * 16, x + row * L.d + i);
+    }
+    async_group();
+}
+
+// One block forward for M strips.
 template <int M>
-__device__ __forceinline__ void back(const float *units, const float *z_at, float *g_at, Sums &sums) {
-    float z[M][Q], g[M][Q], next[M][Q];
+__device__ __forceinline__ void block_ahead(const Launch &L, const float *units, float (*z)[Q]) {
+    float next[M][Q];
+    const float *b2 = units + L.r * UNIT;
 #pragma unroll
-    for (int m = 0; m < M; m++)
+    for (int k = 0; k < Q; k++)
 #pragma unroll
-        for (int k = 0; k < Q; k++) {
-            z[m][k] = z_at[m * STATE + k * 16];
-            next[m][k] = g[m][k] = g_at[m * STATE + k * 16];
-            sums.b2[k] = sums.b2[k] + g[m][k];
-        }
+        for (int m = 0; m < M; m++) next[m][k] = z[m][k] + b2[k];
 #pragma unroll
     for (int j = 0; j < UNITS; j++) {
+        if (MISSING(j)) break;
         float unit[UNIT];
         read_unit(units + j * UNIT, unit);
 #pragma unroll
@@ -66,10 +165,156 @@ __device__ __forceinline__ void back(const float *units, const float *z_at, floa
 #pragma unroll
             for (int k = 0; k < Q; k++) u = fmaf(unit[k], z[m][k], u);
             float h = activate(u, &slope);
+#pragma unroll
+            for (int k = 0; k < Q; k++) next[m][k] = fmaf(unit[Q + 1 + k], h, next[m][k]);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < Q; k++)
+#pragma unroll
+        for (int m = 0; m < M; m++) z[m][k] = next[m][k];
+}
+
+// Sums of the output function's products, lane by lane.
+struct Head {
+    float row[Q], bias;
+};
+
+// Forward through all iterations, up to M strips at once; states are kept. Where a sample's loss is its own, on to the
+// gradient of its last state. Beyond the last strip that one is repeated.
+template <int M>
+__device__ __forceinline__ void ahead(const Launch &L, const Fit &fit, const Own &own, int strip, int lane, Head &head) {
+    float z[M][Q];
+    int at[M], d = L.d;
+#pragma unroll
+    for (int m = 0; m < M; m++) at[m] = strip + m < L.all_strips ? m : L.all_strips - 1 - strip;
+#pragma unroll
+    for (int k = 0; k < Q; k++)
+#pragma unroll
+        for (int m = 0; m < M; m++) z[m][k] = own.params[k * (d + 1) + d];
+#pragma unroll 1
+    for (int i = 0; i < d; i++) {
+        float x_i[M];
+#pragma unroll
+        for (int m = 0; m < M; m++) x_i[m] = own.x(L)[((strip + at[m]) * d + i) * 16 + lane];
+#pragma unroll
+        for (int k = 0; k < Q; k++) {
+            float w = own.params[k * (d + 1) + i];
+#pragma unroll
+            for (int m = 0; m < M; m++) z[m][k] = fmaf(w, x_i[m], z[m][k]);
+        }
+    }
+    float *keep = own.z + strip * LINE + lane * WIDE;
+    for (int t = 0; t < L.iterations; t++) {
+#pragma unroll
+        for (int m = 0; m < M; m++) write_state(keep + at[m] * LINE, z[m]);
+        keep += L.all_strips * LINE;
+        block_ahead<M>(L, units_of(L, own.params, block_at(L, t)), z);
+    }
+#if SINGLE
+    const float *row = own.params + output_at(L);
+    float bound = fit.output_bound;
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+        if (strip + m >= L.all_strips) break;
+        int i = (strip + m) * 16 + lane;
+        float f = output_row(L, own.params, 0, z[m]);
+        float slope = derivative(L.kind, fit.likelihood, own.y(L)[i], clip(f, bound));
+        float left = (i < L.batch ? fit.weight : 0.0f) * through_clip(f, bound, slope);
+        float g[Q];
+        head.bias = head.bias + left;
+#pragma unroll
+        for (int k = 0; k < Q; k++) {
+            head.row[k] = fmaf(left, z[m][k], head.row[k]);
+            g[k] = fmaf(row[k], left, 0.0f);
+        }
+        write_state(own.g(L) + (strip + m) * LINE + lane * WIDE, g);
+    }
+#else
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+        if (strip + m >= L.all_strips) break;
+        write_state(keep + m * LINE, z[m]);
+        for (int c = 0; c < L.outputs; c++)
+            own.out(L)[((strip + m) * L.outputs + c) * 16 + lane] = output_row(L, own.params, c, z[m]);
+    }
+#endif
+}
+
+#if !SINGLE
+// From outputs to the gradients of the last states, and the products of the output function.
+__device__ __forceinline__ void turn(const Launch &L, const Fit &fit, const Own &own, int lane) {
+    if (L.kind == ENERGY) {
+        Work w;
+        w.out = own.out(L);
+        w.g_out = own.g_out(L);
+        energy_derivative(L, fit, w, lane);
+    } else {
+        for (int strip = 0; strip < L.all_strips; strip++) {
+            int i = strip * 16 + lane, at = strip * L.outputs * 16 + lane;
+            derivative_row(L, fit, own.y(L)[i], i < L.batch ? fit.weight : 0.0f, own.out(L) + at, own.g_out(L) + at);
+        }
+    }
+    for (int strip = 0; strip < L.all_strips; strip++) {
+        float g[Q];
+        output_backward(L, own.params, own.g_out(L) + strip * L.outputs * 16 + lane, g);
+        write_state(own.g(L) + strip * LINE + lane * WIDE, g);
+    }
+    const float *last = own.z + L.iterations * L.all_strips * LINE + lane * WIDE;
+    for (int c = 0; c < L.outputs; c++) {
+        Head head = {};
+#pragma unroll 2
+        for (int strip = 0; strip < L.all_strips; strip++) {
+            float left = own.g_out(L)[(strip * L.outputs + c) * 16 + lane], z[Q];
+            read_state(last + strip * LINE, z);
+            head.bias = head.bias + left;
+#pragma unroll
+            for (int k = 0; k < Q; k++) head.row[k] = fmaf(left, z[k], head.row[k]);
+        }
+        finish_row(head.row, head.bias, own.grad(L) + output_at(L) + c * (Q + 1), lane);
+    }
+}
+#endif
+
+// Starts to bring the states of the strips from `strip` to before `end`, at most BACK; the first again where there is none.
+__device__ __forceinline__ void fetch_states(const Launch &L, const Own &own, int t, int strip, int end, float *to, int lane) {
+    const float *from = own.z + (t * L.all_strips + strip) * LINE + lane * WIDE;
+    to += lane * WIDE;
+#pragma unroll
+    for (int m = 0; m < BACK; m++)
+#pragma unroll
+        for (int i = 0; i < WIDE; i += VECTOR)
+            async_copy<VECTOR>(to + m * LINE + i, from + (strip + m < end ? m * LINE : 0) + i);
+    async_group();
+}
+
+// One iteration back for BACK strips, and its products. At `g_at` lie this lane's gradients of the states, replaced.
+__device__ __forceinline__ void back(const Launch &L, const float *units, const float *const *z_at, float *const *g_at, Sums &sums) {
+    float z[BACK][Q], g[BACK][Q], next[BACK][Q];
+#pragma unroll
+    for (int m = 0; m < BACK; m++) {
+        read_state(z_at[m], z[m]);
+        read_state(g_at[m], g[m]);
+#pragma unroll
+        for (int k = 0; k < Q; k++) {
+            next[m][k] = g[m][k];
+            sums.b2[k] = sums.b2[k] + g[m][k];
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < UNITS; j++) {
+        if (MISSING(j)) break;
+        float unit[UNIT];
+        read_unit(units + j * UNIT, unit);
+#pragma unroll
+        for (int m = 0; m < BACK; m++) {
+            float u = unit[Q], h;
+#pragma unroll
+            for (int k = 0; k < Q; k++) u = fmaf(unit[k], z[m][k], u);
             float a = unit[Q + 1] * g[m][0];
 #pragma unroll
             for (int k = 1; k < Q; k++) a = fmaf(unit[Q + 1 + k], g[m][k], a);
-            a = through_activation(a, h, slope);
+            a = activate_back(u, a, &h);
             sums.b1[j] = sums.b1[j] + a;
 #pragma unroll
             for (int k = 0; k < Q; k++) {
@@ -80,132 +325,156 @@ __device__ __forceinline__ void back(const float *units, const float *z_at, floa
         }
     }
 #pragma unroll
-    for (int m = 0; m < M; m++)
-#pragma unroll
-        for (int k = 0; k < Q; k++) g_at[m * STATE + k * 16] = next[m][k];
+    for (int m = 0; m < BACK; m++) write_state(g_at[m], next[m]);
 }
 
-// Rows of the output function, then those of the input function.
-__device__ __forceinline__ void affine_products(const Launch &L, const Work &w, int lane) {
-    for (int c = 0; c < L.outputs; c++) {
-        float sums[Q], bias = 0.0f;
+// Back through all iterations for the strips `start..end`, BACK at once, and the products of the blocks. Where some are
+// missing, one without a gradient takes their place: it adds zeros and keeps its own.
+__device__ __forceinline__ void behind(const Launch &L, const Own &own, int start, int end, int lane, Sums &sums) {
+    float *g = own.g(L) + lane * WIDE;
+#if !SHARED_STATES
+    int buffer = 0;
+    fetch_states(L, own, L.iterations - 1, start, end, own.coming(L), lane);
+#endif
+    for (int t = L.iterations - 1; t >= 0; t--) {
+        int block = block_at(L, t);
+        const float *units = units_of(L, own.params, block);
+        for (int strip = start; strip < end; strip += BACK) {
+            const float *states[BACK];
+            float *gradients[BACK];
+#if SHARED_STATES
+            const float *z = own.z + (t * L.all_strips + strip) * LINE + lane * WIDE;
+#else
+            const float *z = own.coming(L) + buffer * BACK * LINE + lane * WIDE;
+            buffer ^= 1;
+            bool more = strip + BACK < end;
+            fetch_states(L, own, more || t == 0 ? t : t - 1, more ? strip + BACK : start, end,
+                         own.coming(L) + buffer * BACK * LINE, lane);
+            async_wait<1>();
+#endif
 #pragma unroll
-        for (int k = 0; k < Q; k++) sums[k] = 0.0f;
-        for (int strip = 0; strip < w.strips; strip++) {
-            float left = w.g_out[((size_t)strip * L.outputs + c) * 16 + lane];
-            const float *z = w.z + state_at(w, L.iterations, strip) + lane;
-            bias = bias + left;
-#pragma unroll
-            for (int k = 0; k < Q; k++) sums[k] = fmaf(left, z[k * 16], sums[k]);
+            for (int m = 0; m < BACK; m++) {
+                bool there = strip + m < end;
+                states[m] = there || !SHARED_STATES ? z + m * LINE : z;
+                gradients[m] = g + (there ? strip + m : L.all_strips) * LINE;
+            }
+            back(L, units, states, gradients, sums);
         }
-        float *to = w.grad + output_at(L) + c * (Q + 1);
-        bias = sum_lanes(bias);
-        if (lane == 0) to[Q] = bias;
-#pragma unroll
-        for (int k = 0; k < Q; k++) {
-            float sum = sum_lanes(sums[k]);
-            if (lane == 0) to[k] = sum;
+        if (L.blocks > 1) {
+            finish(L, sums, own.grad(L) + L.input_len + block * L.block_len, lane);
+            clear(sums);
         }
     }
-    for (int i = 0; i <= L.d; i++) {
-        float sums[Q];
+}
+
+// The products of the input function, as many columns at once as make sixteen numbers.
+#define COLUMNS (16 / Q)
+__device__ __forceinline__ void input_products(const Launch &L, const Own &own, int lane) {
+    for (int first = 0; first <= L.d; first += COLUMNS) {
+        float sums[16];
 #pragma unroll
-        for (int k = 0; k < Q; k++) sums[k] = 0.0f;
+        for (int i = 0; i < 16; i++) sums[i] = 0.0f;
 #pragma unroll 2
-        for (int strip = 0; strip < w.strips; strip++) {
-            float right = i < L.d ? w.x[((size_t)strip * L.d + i) * 16 + lane] : 1.0f;
-            const float *g = w.g + strip * STATE + lane;
+        for (int strip = 0; strip < L.all_strips; strip++) {
+            float g[Q];
+            read_state(own.g(L) + strip * LINE + lane * WIDE, g);
 #pragma unroll
-            for (int k = 0; k < Q; k++) sums[k] = i < L.d ? fmaf(g[k * 16], right, sums[k]) : sums[k] + g[k * 16];
-        }
+            for (int c = 0; c < COLUMNS; c++) {
+                // The bias is the weight of a one.
+                float right = first + c < L.d ? own.x(L)[(strip * L.d + first + c) * 16 + lane] : 1.0f;
 #pragma unroll
-        for (int k = 0; k < Q; k++) {
-            float sum = sum_lanes(sums[k]);
-            if (lane == 0) w.grad[k * (L.d + 1) + i] = sum;
+                for (int k = 0; k < Q; k++) sums[c * Q + k] = fmaf(g[k], right, sums[c * Q + k]);
+            }
         }
+        float sum = sum_sixteen(sums);
+        int i = first + lane / Q;
+        if (lane < COLUMNS * Q && i <= L.d) own.grad(L)[lane % Q * (L.d + 1) + i] = sum;
     }
 }
 
 KERNEL_AT(fused, 32, FUSED_BLOCKS) {
     int lane = threadIdx.x & 15, half = threadIdx.x >> 4, number = blockIdx.x * 2 + half;
-    if (number >= L.fits_count) return;
-    Fit &fit = L.fits[number];
-    if (fit.status != RUNNING) return;
-    Work w;
-    lay_out(L, fit.scratch, w);
-    size_t words = 2 * (size_t)L.padded + (size_t)w.strips * (STATE + 32 * L.outputs);
-    float *params = reinterpret_cast<float *>(shared_memory) + half * words;
-    w.params = params;
-    w.grad = params + L.padded;
-    w.g = w.grad + L.padded;
-    w.out = w.g + w.strips * STATE;
-    w.g_out = w.out + w.strips * L.outputs * 16;
-    for (int i = lane; i < L.padded; i += 16) params[i] = L.fixed[i];
-    sync_lanes();
+    Fit &fit = global_memory(L.fits)[number];
+    // Updates made; below zero for a fit that has ended, which goes along with its neighbour's samples.
+    int made = fit.status == RUNNING ? 0 : -1;
+    if (!either(made == 0)) return;
+    const Fit &from = global_memory(L.fits)[made == 0 ? number : number ^ 1];
+    Own own;
+    int32_t *place = reinterpret_cast<int32_t *>(shared_memory), *outgoing = place + L.packed;
+    own.params = reinterpret_cast<float *>(shared_memory) + L.half.at + half * L.half.words;
+#if SHARED_STATES
+    own.z = own.coming(L);
+#else
+    own.z = global_memory(fit.scratch);
+#endif
+    for (int i = lane; i < L.padded; i += 16) own.params[i] = L.fixed[i];
+    if (half == 0)
+        for (int i = lane; i < L.packed; i += 16) {
+            place[i] = L.place[i];
+            outgoing[i] = L.outgoing[i];
+        }
+    for (int strip = L.strips; strip < L.all_strips; strip++)
+        for (int i = 0; i < L.d; i++) {
+            int first = (strip - L.strips) * 16, node = first + lane;
+            own.x(L)[(strip * L.d + i) * 16 + lane] = L.node_x[(size_t)(node < L.nodes ? node : first) * L.d + i];
+        }
+    for (int i = 0; i < WIDE; i++) own.g(L)[L.all_strips * LINE + lane * WIDE + i] = 0.0f;
+    fetch_rows(L, from, own, L.update, lane);
+    sync_warp();
     for (int i = lane; i < L.packed; i += 16) {
-        params[L.place[i]] = L.stage_start ? fit.best[i] : fit.theta[i];
-        if (L.stage_start) fit.m[i] = fit.v[i] = 0.0f;
+        own.params[place[i]] = L.stage_start ? from.best[i] : from.theta[i];
+        own.m(L)[i] = L.stage_start ? 0.0f : from.m[i];
+        own.v(L)[i] = L.stage_start ? 0.0f : from.v[i];
     }
-    sync_lanes();
-    int made = 0;
+    async_wait<0>();
+    fetch_samples(L, from, own, lane);
+    sync_warp();
     for (int update = L.update; update < L.update + L.updates; update++) {
-        w.rows = batch_rows(L, fit, update);
-        int strip = 0;
-        for (; strip + FORWARD <= w.strips; strip += FORWARD) forward_strips<FORWARD>(L, fit, w, strip, 1, lane);
-        for (; strip < w.strips; strip++) forward_strips<1>(L, fit, w, strip, 1, lane);
-        if (L.kind == ENERGY) {
-            energy_derivative(L, fit, w, lane);
-        } else {
-            for (strip = 0; strip < w.strips; strip++) {
-                int i = strip * 16 + lane;
-                bool own = i < L.batch;
-                size_t at = (size_t)strip * L.outputs * 16 + lane;
-                derivative_row(L, fit, fit.y[w.rows[own ? i : strip * 16]], own ? fit.weight : 0.0f, w.out + at, w.g_out + at);
-            }
-        }
-        for (strip = 0; strip < w.strips; strip++) {
-            float g[Q];
-            output_backward(L, params, w.g_out + (size_t)strip * L.outputs * 16 + lane, g);
-#pragma unroll
-            for (int k = 0; k < Q; k++) w.g[strip * STATE + k * 16 + lane] = g[k];
-        }
+        async_wait<0>();
+        bool more = update + 1 < L.update + L.updates;
+        if (more) fetch_rows(L, from, own, update + 1, lane);
+        Head head = {};
+        for (int strip = 0; strip < L.all_strips; strip += FORWARD) ahead<FORWARD>(L, from, own, strip, lane, head);
+#if SINGLE
+        finish_row(head.row, head.bias, own.grad(L) + output_at(L), lane);
+#else
+        turn(L, from, own, lane);
+#endif
         Sums sums;
         clear(sums);
-        for (int start = 0; start < w.strips; start += L.at_once) {
-            int end = start + L.at_once < w.strips ? start + L.at_once : w.strips;
-            for (int t = L.iterations - 1; t >= 0; t--) {
-                int block = block_at(L, t);
-                const float *units = units_of(L, params, block);
-                const float *z = w.z + state_at(w, t, 0) + lane;
-                float *g = w.g + lane;
-                strip = start;
-                for (; strip + 2 <= end; strip += 2) back<2>(units, z + strip * STATE, g + strip * STATE, sums);
-                for (; strip < end; strip++) back<1>(units, z + strip * STATE, g + strip * STATE, sums);
-                if (L.blocks > 1) {
-                    finish(sums, w.grad + L.input_len + block * L.block_len, lane);
-                    clear(sums);
-                }
-            }
+        for (int start = 0; start < L.all_strips; start += L.at_once)
+            behind(L, own, start, start + L.at_once < L.all_strips ? start + L.at_once : L.all_strips, lane, sums);
+        if (L.blocks == 1) finish(L, sums, own.grad(L) + L.input_len, lane);
+        input_products(L, own, lane);
+        if (more) {
+            async_wait<0>();
+            fetch_samples(L, from, own, lane);
         }
-        if (L.blocks == 1) finish(sums, w.grad + L.input_len, lane);
-        affine_products(L, w, lane);
-        sync_lanes();
-        float scale = gradient_scale(L, fit, w.grad, lane);
-        if (scale == INFINITY) {
-            if (lane == 0) fit.status = DIVERGED;
-            break;
-        }
-        const float *schedule = fit.schedule + 3 * (size_t)update;
+        sync_warp();
+        float scale = gradient_scale(L, from, own.grad(L), place, lane);
+        bool goes_on = made == update - L.update && scale != INFINITY;
+        if (!either(goes_on)) break;
+        if (goes_on) {
+            const float *schedule = from.schedule + 3 * (size_t)update;
 #pragma unroll 2
-        for (int i = lane; i < L.packed; i += 16) {
-            int at = L.place[i];
-            float rate = L.outgoing[i] ? fit.outgoing_rate : 1.0f;
-            params[at] = adam_step(fit, w.grad[at], scale, rate, schedule, params[at], fit.m + i, fit.v + i);
+            for (int i = lane; i < L.packed; i += 16) {
+                int at = place[i];
+                float rate = outgoing[i] ? from.outgoing_rate : 1.0f;
+                own.params[at] = adam_step(from, own.grad(L)[at], scale, rate, schedule, own.params[at], own.m(L) + i, own.v(L) + i);
+            }
+            made++;
         }
-        made++;
-        sync_lanes();
+        sync_warp();
     }
-    for (int i = lane; i < L.packed; i += 16) fit.theta[i] = params[L.place[i]];
-    if (lane == 0) fit.made = made;
+    if (made < 0) return;
+    for (int i = lane; i < L.packed; i += 16) {
+        fit.theta[i] = own.params[place[i]];
+        fit.m[i] = own.m(L)[i];
+        fit.v[i] = own.v(L)[i];
+    }
+    if (lane == 0) {
+        fit.made = made;
+        if (made < L.updates) fit.status = DIVERGED;
+    }
 }
 #endif

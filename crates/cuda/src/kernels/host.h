@@ -15,6 +15,9 @@
 struct float4 {
     float x, y, z, w;
 };
+struct float2 {
+    float x, y;
+};
 struct Index {
     unsigned x;
 };
@@ -31,7 +34,8 @@ enum { MAX_THREADS = 1024, STACK = 64 * 1024 };
 
 struct Block {
     Fiber fibers[MAX_THREADS];
-    Barrier all, halves[MAX_THREADS / 16];
+    Barrier all, halves[MAX_THREADS / 16], warps[MAX_THREADS / 32];
+    bool votes[MAX_THREADS];
     float slots[MAX_THREADS], sixteens[MAX_THREADS][16];
     double doubles[MAX_THREADS];
     unsigned threads, current;
@@ -108,7 +112,32 @@ static inline float top_lanes(float v) {
     return top;
 }
 
-static inline void sync_lanes() { wait(block->halves[block->current / 16], 16); }
+static inline void sync_warp() { wait(block->warps[block->current / 32], 32); }
+
+// Whether it holds for one of the two fits of a warp.
+static inline bool either(bool own) {
+    unsigned first = block->current / 32 * 32;
+    block->votes[block->current] = own;
+    sync_warp();
+    bool any = false;
+    for (int i = 0; i < 32; i++) any = any || block->votes[first + i];
+    sync_warp();
+    return any;
+}
+
+template <typename T>
+static inline T *global_memory(T *at) {
+    return at;
+}
+
+// Copies that elsewhere go on beside the work.
+template <int N>
+static inline void async_copy(void *to, const void *from) {
+    memcpy(to, from, 4 * N);
+}
+static inline void async_group() {}
+template <int PENDING>
+static inline void async_wait() {}
 
 static inline unsigned __float_as_uint(float v) {
     unsigned bits;

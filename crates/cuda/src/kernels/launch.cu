@@ -31,6 +31,15 @@ struct Fit {
     int32_t made;                    // updates of this launch that were made
 };
 
+// Where the numbers of a fit that is half a warp lie in shared memory, in words: those of the first fit begin at `at`,
+// the others are counted from its coefficients.
+struct Half {
+    int32_t at, words;
+    int32_t grad, m, v, g, y, rows, out, g_out;
+    int32_t coming;                  // states on their way, or all of them
+    int32_t x;                       // inputs; counted from the states where they lie with them
+};
+
 // What the fits of a launch have in common.
 struct Launch {
     Fit *fits;
@@ -47,7 +56,9 @@ struct Launch {
     int32_t input_len, block_len;    // words
     int32_t update, updates;         // first of this launch, and how many
     int32_t stage_start;             // whether the optimiser is fresh
-    int32_t parts;                   // blocks of a fit's epochs
+    int32_t parts, epochs;           // blocks of a fit's epochs, and epochs of a block
+    int32_t all_strips;              // of a batch and of the nodes
+    Half half;
 };
 
 // A hidden unit's row of W1, its bias and its column of W2, filled up to whole vectors of four.
@@ -65,14 +76,36 @@ __device__ __forceinline__ const float *b2_of(const Launch &L, const float *para
 __device__ __forceinline__ int output_at(const Launch &L) { return L.input_len + L.blocks * L.block_len; }
 __device__ __forceinline__ int block_at(const Launch &L, int t) { return L.blocks == 1 ? 0 : t; }
 
+// N numbers that lie together, from or to registers.
+template <int N>
+__device__ __forceinline__ void read_vector(const float *from, float *to) {
+    if (N == 4) {
+        float4 four = *reinterpret_cast<const float4 *>(from);
+        to[0] = four.x;
+        to[N > 1 ? 1 : 0] = four.y;
+        to[N > 2 ? 2 : 0] = four.z;
+        to[N > 3 ? 3 : 0] = four.w;
+    } else if (N == 2) {
+        float2 two = *reinterpret_cast<const float2 *>(from);
+        to[0] = two.x;
+        to[N > 1 ? 1 : 0] = two.y;
+    } else {
+        to[0] = from[0];
+    }
+}
+template <int N>
+__device__ __forceinline__ void write_vector(float *to, const float *from) {
+    if (N == 4) {
+        *reinterpret_cast<float4 *>(to) = {from[0], from[N > 1 ? 1 : 0], from[N > 2 ? 2 : 0], from[N > 3 ? 3 : 0]};
+    } else if (N == 2) {
+        *reinterpret_cast<float2 *>(to) = {from[0], from[N > 1 ? 1 : 0]};
+    } else {
+        to[0] = from[0];
+    }
+}
+
 // A unit's numbers into registers.
 __device__ __forceinline__ void read_unit(const float *from, float *to) {
 #pragma unroll
-    for (int i = 0; i < UNIT / 4; i++) {
-        float4 four = reinterpret_cast<const float4 *>(from)[i];
-        to[4 * i] = four.x;
-        to[4 * i + 1] = four.y;
-        to[4 * i + 2] = four.z;
-        to[4 * i + 3] = four.w;
-    }
+    for (int i = 0; i < UNIT; i += 4) read_vector<4>(from + i, to + i);
 }

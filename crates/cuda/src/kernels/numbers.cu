@@ -98,6 +98,20 @@ __device__ __forceinline__ float through_activation(float g, float value, float 
 #endif
 }
 
+// The value of a hidden unit, and the gradient of its preactivation from that of the value, on the way back. A ReLU that
+// is not a number is taken for zero there: its fit ends, since its outputs are no numbers either.
+__device__ __forceinline__ float activate_back(float u, float g, float *value) {
+#if ACTIVATION == 0
+    bool on = u > 0.0f;
+    *value = on ? u : 0.0f;
+    return on ? g : 0.0f;
+#else
+    float slope;
+    *value = activate(u, &slope);
+    return through_activation(g, *value, slope);
+#endif
+}
+
 __device__ double scale_double(double x, int n) {
     if (n > 1023) {
         x *= __longlong_as_double(0x7fe0000000000000LL);

@@ -15,28 +15,28 @@ __device__ void permutation(uint64_t key, int n, Word *order, int step) {
     }
 }
 
-// Epochs `blockIdx.x % parts * threads...` of fit `blockIdx.x / parts`. In shared memory where all threads' orders fit.
+// Epochs `blockIdx.x % parts * epochs...` of fit `blockIdx.x / parts`. In shared memory where the orders of some fit.
 __device__ __forceinline__ void permute_epochs(const Launch &L, bool shared) {
-    int parts = L.parts, fit_number = blockIdx.x / parts;
+    int parts = L.parts, fit_number = blockIdx.x / parts, epochs = L.epochs;
     const Fit &fit = L.fits[fit_number];
     if (fit.status != RUNNING) return;
     int in_epoch = fit.n / L.batch, first = L.update / in_epoch;
-    int last = (L.update + L.updates - 1) / in_epoch, begin = blockIdx.x % parts * blockDim.x;
-    int own = begin + threadIdx.x, threads = blockDim.x;
+    int last = (L.update + L.updates - 1) / in_epoch, begin = blockIdx.x % parts * epochs;
+    int own = begin + threadIdx.x;
     uint16_t *orders = reinterpret_cast<uint16_t *>(shared_memory);
-    if (first + own <= last) {
+    if (threadIdx.x < epochs && first + own <= last) {
         uint64_t key = nth(fit.batches, (uint64_t)(first + own));
         if (shared) {
-            permutation<uint16_t>(key, fit.n, orders + threadIdx.x, threads);
+            permutation<uint16_t>(key, fit.n, orders + threadIdx.x, epochs);
         } else {
             permutation<uint32_t>(key, fit.n, fit.order + (size_t)own * fit.n, 1);
         }
     }
     if (!shared) return;
     __syncthreads();
-    for (int e = 0; e < threads && first + begin + e <= last; e++)
-        for (int i = threadIdx.x; i < fit.n; i += threads)
-            fit.order[(size_t)(begin + e) * fit.n + i] = orders[(size_t)i * threads + e];
+    for (int e = 0; e < epochs && first + begin + e <= last; e++)
+        for (int i = threadIdx.x; i < fit.n; i += blockDim.x)
+            fit.order[(size_t)(begin + e) * fit.n + i] = orders[(size_t)i * epochs + e];
 }
 
 KERNEL(permute_shared, 32) { permute_epochs(L, true); }

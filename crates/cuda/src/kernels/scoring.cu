@@ -96,19 +96,22 @@ __device__ void blend_information(const Launch &L, const Fit &fit, double keep, 
         }
         __syncthreads();
     }
+    const float *rows = global_memory(fit.rows);
+    double *average = global_memory(fit.average);
     int side = (p + TILE - 1) / TILE;
     for (int tile = group; tile < side * side; tile += groups) {
         int i = tile / side * TILE, j = tile % side * TILE;
         if (j < i) continue;
-        float sums[TILE][TILE];
+        float sums[TILE * TILE];
         const float *left[TILE], *right[TILE];
 #pragma unroll
         for (int a = 0; a < TILE; a++) {
-            left[a] = fit.rows + (size_t)L.place[i + a < p ? i + a : i] * 16 + lane;
-            right[a] = fit.rows + (size_t)L.place[j + a < p ? j + a : j] * 16 + lane;
+            left[a] = rows + (size_t)L.place[i + a < p ? i + a : i] * 16 + lane;
+            right[a] = rows + (size_t)L.place[j + a < p ? j + a : j] * 16 + lane;
 #pragma unroll
-            for (int b = 0; b < TILE; b++) sums[a][b] = 0.0f;
+            for (int b = 0; b < TILE; b++) sums[a * TILE + b] = 0.0f;
         }
+#pragma unroll 4
         for (int s = 0; s < strips; s++) {
             float r[TILE];
 #pragma unroll
@@ -117,21 +120,18 @@ __device__ void blend_information(const Launch &L, const Fit &fit, double keep, 
             for (int a = 0; a < TILE; a++) {
                 float l = left[a][s * lines];
 #pragma unroll
-                for (int b = 0; b < TILE; b++) sums[a][b] = fmaf(l, r[b], sums[a][b]);
+                for (int b = 0; b < TILE; b++) sums[a * TILE + b] = fmaf(l, r[b], sums[a * TILE + b]);
             }
         }
-#pragma unroll
-        for (int a = 0; a < TILE; a++)
-#pragma unroll
-            for (int b = 0; b < TILE; b++) {
-                float sum = sum_lanes(sums[a][b]);
-                // A lane writes an entry.
-                if (lane != a * TILE + b || i + a >= p || j + b >= p || j + b < i + a) continue;
-                double product = sum;
-                if (energy) product = product - (double)means[i + a] * (double)means[j + b];
-                double *to = fit.average + (size_t)(i + a) * p + j + b;
-                *to = keep * *to + share * product;
-            }
+        // A lane has the sum of an entry and writes it.
+        float sum = sum_sixteen(sums);
+        int row = i + lane / TILE, column = j + lane % TILE;
+        if (row < p && column < p && column >= row) {
+            double product = sum;
+            if (energy) product = product - (double)means[row] * (double)means[column];
+            double *to = average + (size_t)row * p + column;
+            *to = keep * *to + share * product;
+        }
     }
     __syncthreads();
 }
@@ -178,7 +178,7 @@ __device__ __forceinline__ void factor_triangle(Shared &shared, int rows, int la
 // if A is not positive definite.
 __device__ bool factor(const Launch &L, const Fit &fit, const double *a, double damping, Shared &shared) {
     int n = L.packed, stride = stride_of(n);
-    double *u = fit.factor;
+    double *u = global_memory(fit.factor);
     for (int first = 0; first < n; first += PANEL) {
         int rows = n - first < PANEL ? n - first : PANEL;
         for (int base = first; base < stride; base += blockDim.x) {
@@ -225,7 +225,7 @@ __device__ bool factor(const Launch &L, const Fit &fit, const double *a, double 
 // Replaces x, which lies in shared memory, by the solution of U^T U x = b.
 __device__ void solve(const Launch &L, const Fit &fit, double *x, Shared &shared) {
     int n = L.packed, stride = stride_of(n), lane = threadIdx.x;
-    const double *u = fit.factor;
+    const double *u = global_memory(fit.factor);
     for (int first = 0; first < n; first += PANEL) {
         int end = first + PANEL < n ? first + PANEL : n;
         if (lane < 16) {

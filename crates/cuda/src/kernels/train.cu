@@ -46,11 +46,12 @@ __device__ __forceinline__ float adam_step(const Fit &fit, float g, float scale,
 }
 
 // The factor that caps the gradient's norm; not a finite number if there is no step.
-__device__ __forceinline__ float gradient_scale(const Launch &L, const Fit &fit, const float *grad, int lane) {
+__device__ __forceinline__ float gradient_scale(const Launch &L, const Fit &fit, const float *grad, const int32_t *place,
+                                                int lane) {
     float sum = 0.0f;
 #pragma unroll 4
     for (int i = lane; i < L.packed; i += 16) {
-        float g = grad[L.place[i]];
+        float g = grad[place[i]];
         sum = fmaf(g, g, sum);
     }
     float norm = sqrtf(sum_lanes(sum));
@@ -74,7 +75,7 @@ KERNEL(adam, GRADIENT_THREADS) {
         products(L, w);
         __syncthreads();
         if (threadIdx.x < 16) {
-            float scale = gradient_scale(L, fit, w.grad, threadIdx.x);
+            float scale = gradient_scale(L, fit, w.grad, L.place, threadIdx.x);
             if (threadIdx.x == 0) common[0] = scale;
         }
         __syncthreads();

@@ -126,6 +126,10 @@ impl Device for Arc<Emulated> {
         Ok(())
     }
 
+    fn is_prepared(&self, _: Variant) -> bool {
+        true
+    }
+
     fn prepare(&self, variant: Variant) -> Result<(), Fault> {
         self.library(variant);
         Ok(())
@@ -158,6 +162,8 @@ fn some_variant() -> Variant {
         threads: 256,
         units: 1,
         shared_states: false,
+        shared_inputs: false,
+        single: false,
     }
 }
 

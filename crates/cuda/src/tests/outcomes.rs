@@ -14,7 +14,7 @@ fn compare(specs: &[FitSpec], kernels: Kernels) {
         eprintln!("skipped: there is no C++ compiler");
         return;
     };
-    let cuda = Cuda::with_device(Box::new(Arc::new(emulated)), kernels);
+    let cuda = Cuda::with_device(Box::new(Arc::new(emulated)), kernels, false);
     assert!(specs.iter().all(|spec| cuda.can_run(spec)));
     let run = |backend: &dyn Backend| backend.run(specs, &Control::default(), &|_, _| {}).unwrap();
     let (expected, found) = (run(&Engine::new(2).unwrap()), run(&cuda));
@@ -44,6 +44,25 @@ fn adam_in_half_warps_has_the_bits_of_the_processor() {
 fn scoring_has_the_bits_of_the_processor() {
     let specs: Vec<FitSpec> = (0..12).map(|i| spec(i, true)).collect();
     compare(&specs, Kernels::Fastest);
+}
+
+/// Orders that leave room for few epochs in shared memory, and for none.
+#[test]
+fn long_epochs_have_the_bits_of_the_processor() {
+    let specs: Vec<FitSpec> = [6_000, 70_000]
+        .into_iter()
+        .map(|n| {
+            let mut spec = spec(0, false);
+            spec.stages.truncate(1);
+            spec.stages[0].batch = n / 5;
+            spec.stages[0].updates = 12;
+            spec.network = Network::ffn(spec.network.d(), 1, 1, 1, Tying::Single).unwrap();
+            let draws = &mut Draws(Stream::new(1), 0);
+            spec.train = samples(draws, n, spec.network.d(), spec.likelihood);
+            spec
+        })
+        .collect();
+    compare(&specs, Kernels::Block);
 }
 
 /// Many strips in several groups, and neighbours in one group of fits, one of which diverges.

@@ -103,7 +103,6 @@ fn write_task(
             "updates": o.updates,
             "curve": curve,
             "parameters": o.parameters.values(),
-            "backend": stored.backend,
             "bits": stored.bits,
         });
         let comma = if i > 0 { "," } else { "" };
