@@ -55,6 +55,8 @@ const RUNS: &[&str] = &[
     "theory entropy --dim 2 --budget 128 --iterations 4 --smoothness 1 --n 1e6",
     "theory distance --likelihood gaussian sim:bumps sim:bumps@1",
     "theory distance --likelihood gaussian sim:bumps sim:bumps@1 --gamma 0.3",
+    "fit sim:double-well --train 64 --valid 32 --budget 30 --updates 320 -o w.safetensors",
+    "theory oracle w.safetensors sim:double-well --train 64 --valid 32 --updates 5",
     "theory holder x1*x2/2 --smoothness 2 --bound 3",
     "theory packing --dim 2 --smoothness 1 --bound 100 --delta 0.01",
     "witness build --target x1/2 --smoothness 1 -m 1",

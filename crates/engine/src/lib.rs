@@ -2,7 +2,7 @@
 //!
 //! - [`FitSpec`]: all that a fit depends on; [`FitOutcome`]: what it gives;
 //! - [`Backend`]: what runs fits, many at once, and the only way to train; [`Engine`]: the backend of the processor;
-//! - [`gradient()`], [`flops_per_gradient`], [`flops_per_update`] and [`bytes_in_flight`]: what an
+//! - [`gradient()`], [`flops_per_gradient`], [`flops_per_update`], [`flops_per_update_of`] and [`bytes_in_flight`]: what an
 //!   update computes and costs;
 //! - [`Packed`]: the order of coefficients, for an engine on another device;
 //! - [`tolerance()`]: how far a fit is from a stationary point of its training loss;
@@ -43,7 +43,7 @@ mod transformer;
 
 pub use backend::{Backend, Threads};
 pub use fit::{FitOutcome, Stop};
-pub use flops::{flops_per_gradient, flops_per_update};
+pub use flops::{flops_per_gradient, flops_per_update, flops_per_update_of};
 pub use gradient::{bytes_in_flight, gradient};
 pub use packed::Packed;
 pub use predict::{Predictor, Step};

@@ -7,6 +7,7 @@
 //! - [`halving`]: many searches at once, successive halving by validation loss;
 //! - [`replication`]: a seed's training, validation and test samples, from a simulation or
 //!   a table, and how a model is judged on them;
+//! - [`climb`]: how much of a likelihood coefficients have left, by climbing on;
 //! - [`estimate`]: the model that a table supports, by cross-validation, with a last fit to all rows;
 //! - [`curve`]: that model's error against the cap;
 //! - [`refit`]: what was found, fitted on with the validation samples;
@@ -19,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod climb;
 pub mod compare;
 pub mod cost;
 pub mod curve;

@@ -5,7 +5,7 @@ use crate::protocol::{Named, Study};
 use std::path::Path;
 
 /// Name and protocol of each, in the order in which `paper` runs its six.
-const PROTOCOLS: [(&str, &str); 11] = [
+const PROTOCOLS: [(&str, &str); 17] = [
     ("cap-path", include_str!("../protocols/cap-path.toml")),
     (
         "iteration-path",
@@ -34,6 +34,27 @@ const PROTOCOLS: [(&str, &str); 11] = [
     (
         "transformer-simulations",
         include_str!("../protocols/transformer-simulations.toml"),
+    ),
+    (
+        "iteration-controls",
+        include_str!("../protocols/iteration-controls.toml"),
+    ),
+    (
+        "bump-dimension-cap",
+        include_str!("../protocols/bump-dimension-cap.toml"),
+    ),
+    (
+        "bump-dimension-iterations",
+        include_str!("../protocols/bump-dimension-iterations.toml"),
+    ),
+    ("cap-choice", include_str!("../protocols/cap-choice.toml")),
+    (
+        "sieve-effort",
+        include_str!("../protocols/sieve-effort.toml"),
+    ),
+    (
+        "sieve-witness",
+        include_str!("../protocols/sieve-witness.toml"),
     ),
 ];
 

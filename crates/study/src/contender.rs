@@ -1,5 +1,6 @@
 //! Who a choice or a result is of, and how the store names it.
 
+use crate::protocol::Origin;
 use crate::store::Choice;
 use loopfit_model::Method;
 use std::fmt::{Display, Formatter};
@@ -14,6 +15,10 @@ pub enum Contender {
         /// The iteration count.
         t: usize,
     },
+    /// The network of the proofs as it was built.
+    Built,
+    /// The most likely Loop of a route.
+    Route(Origin),
     /// The best affine function.
     Linear,
     /// The best constant.
@@ -32,6 +37,8 @@ impl Display for Contender {
         match self {
             Self::Method(method) => method.fmt(f),
             Self::Cut { t } => write!(f, "{}, T = {t}", Method::Loop),
+            Self::Built => write!(f, "witness as built"),
+            Self::Route(origin) => origin.fmt(f),
             Self::Linear => write!(f, "linear model"),
             Self::Constant => write!(f, "constant"),
         }
@@ -42,10 +49,12 @@ impl Contender {
     /// What needs no fit.
     pub(crate) const BASELINES: [Self; 2] = [Self::Linear, Self::Constant];
 
-    /// `single`, `loop`, `untied`, `loop-T016`, `linear` or `constant`.
+    /// `single`, `loop`, `untied`, `loop-T016`, `loop-built`, `loop-from-random`, `linear` or `constant`.
     pub fn key(self) -> String {
         match self {
             Self::Cut { t } => format!("{}-T{t:03}", self.method()),
+            Self::Built => format!("{}-built", self.method()),
+            Self::Route(origin) => format!("{}-from-{}", self.method(), origin.key()),
             _ => self.method().to_string(),
         }
     }
@@ -54,7 +63,7 @@ impl Contender {
     fn method(self) -> &'static str {
         match self {
             Self::Method(method) => method.key(),
-            Self::Cut { .. } => Method::Loop.key(),
+            Self::Cut { .. } | Self::Built | Self::Route(_) => Method::Loop.key(),
             Self::Linear => "linear",
             Self::Constant => "constant",
         }
@@ -83,7 +92,12 @@ impl Contender {
         let on_path = at.and_then(|at| name.strip_suffix(&format!("@{at}")));
         let key = on_path.unwrap_or(name);
         let named = Method::ALL.map(Self::Method).into_iter();
-        let known = named.chain(Self::BASELINES).find(|own| own.key() == key);
+        let routes = Origin::ALL
+            .map(Self::Route)
+            .into_iter()
+            .chain([Self::Built]);
+        let mut all = named.chain(routes).chain(Self::BASELINES);
+        let known = all.find(|own| own.key() == key);
         known.or_else(|| {
             let t = key.strip_prefix(Method::Loop.key())?.strip_prefix("-T")?;
             Some(Self::Cut { t: t.parse().ok()? })
@@ -103,6 +117,12 @@ mod tests {
             (Contender::Method(Method::Untied), "untied", "Untied"),
             (Contender::Cut { t: 16 }, "loop-T016", "Loop, T = 16"),
             (Contender::Cut { t: 1024 }, "loop-T1024", "Loop, T = 1024"),
+            (Contender::Built, "loop-built", "witness as built"),
+            (
+                Contender::Route(Origin::Growing),
+                "loop-from-growing",
+                "Loop, growing T",
+            ),
             (Contender::Linear, "linear", "linear model"),
             (Contender::Constant, "constant", "constant"),
         ];

@@ -6,7 +6,7 @@ use crate::recorder::Job;
 use crate::run::{self, Prepared};
 use crate::task::{Phase, Task};
 use crate::trial::Trial;
-use crate::{continuation, cost, searched, shortlist};
+use crate::{continuation, cost, searched, shortlist, sieve};
 use loopfit_engine::{Backend, FitSpec, flops_per_update};
 use loopfit_model::Method;
 use loopfit_search::cost::Timing;
@@ -99,6 +99,9 @@ impl Prepared<'_> {
             }),
             Way::Shortlist(list) => grid_seconds(methods, counts, &trial, backend, |own, phase| {
                 shortlist::samples(list, own, &trial, phase)
+            }),
+            Way::Sieve(own) => grid_seconds(methods, counts, &trial, backend, |methods, _| {
+                sieve::samples(own, methods, &trial)
             }),
             Way::Search(plan) => {
                 let count: f64 = counts.iter().map(|(_, count)| count).sum();

@@ -14,7 +14,7 @@
 //! - [`published`]: the numbers that the paper prints;
 //! - [`report`]: tables and figures of a study beside the published numbers.
 //!
-//! `forecast` says how long a run will take. Inside, `continuation`, `shortlist` and `searched` are the three ways of fitting, behind the calls of `way`; they see a
+//! `forecast` says how long a run will take. Inside, `continuation`, `shortlist`, `searched` and `sieve` (with the networks of `witnessed`) are the ways of fitting, behind the calls of `way`; they see a
 //! `trial`'s training and validation samples and write their fits through a `recorder`. Test
 //! samples are behind a door that opens for frozen choices alone.
 
@@ -39,6 +39,7 @@ mod contender;
 mod continuation;
 mod cost;
 mod described;
+mod efforts;
 mod error;
 mod forecast;
 mod grid;
@@ -46,9 +47,11 @@ mod recorder;
 mod runner;
 mod searched;
 mod shortlist;
+mod sieve;
 mod task;
 mod trial;
 mod way;
+mod witnessed;
 
 pub use contender::Contender;
 pub use error::StudyError;

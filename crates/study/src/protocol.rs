@@ -5,14 +5,18 @@
 //! - `[continuation]`: a path of stages, each from where the last ended (F.4.4);
 //! - `[shortlist]`: candidate shapes are screened on development seeds, a few of them are
 //!   fitted again on confirmation seeds (F.4.5 and F.4.6);
-//! - `[search]`: the search of `fit` and `compare`.
+//! - `[search]`: the search of `fit` and `compare`;
+//! - `[sieve]`: routes to the maximum of the likelihood over classes of networks.
 
 mod check;
 mod quick;
+mod sieve;
 mod ways;
 mod written;
 
 pub(crate) use check::check_name;
+pub(crate) use sieve::ROUNDS;
+pub use sieve::{Order, Origin, Route, Sieve, WitnessOf};
 pub use ways::{
     Candidates, Continuation, Development, Grid, PathStage, Rounds, Screen, SearchPlan, Shortlist,
     Way,
@@ -57,6 +61,9 @@ pub struct Study {
     /// How it fits.
     #[serde(flatten)]
     pub way: Way,
+    /// How one of the cases on the same data is chosen by validation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Rule>,
     /// What `--quick` makes of it.
     #[serde(skip_serializing_if = "Quick::is_default")]
     pub quick: Quick,
@@ -146,6 +153,9 @@ pub struct Case {
     /// The output bound H on the model's scale, if not the default of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
+    /// The network of the proofs that a sieve compares with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<WitnessOf>,
 }
 
 impl Case {
@@ -190,6 +200,16 @@ pub struct PathShapes {
     /// `[q, T]` of Untied; fewer blocks where T do not fit the cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untied: Option<[usize; 2]>,
+}
+
+/// How one of the cases on the same data is chosen, by validation samples alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// For each method the one with the lowest validation error, averaged over seeds and places (F.4.3).
+    LowestMean,
+    /// The one with the largest of the smaller relative improvements of Loop over Single and Untied (F.4.6).
+    LeastGain,
 }
 
 /// A small size of the study that takes the same path.

@@ -156,6 +156,12 @@ pub struct Dimensions {
 }
 
 impl Published {
+    /// The cap of a data set.
+    pub fn budget_of(&self, data: &str) -> Option<usize> {
+        let own = self.dimensions.iter().find(|d| d.data == data);
+        own.map(|d| d.budget)
+    }
+
     /// The file of a name.
     pub fn find(name: &str) -> Result<Self, StudyError> {
         let wrong = |why: String| StudyError::Published {

@@ -3,6 +3,8 @@
 mod density;
 mod figures;
 mod records;
+mod rule;
+mod sieve;
 mod splits;
 mod tables;
 mod trend;
@@ -32,6 +34,8 @@ pub fn report(store: &Store, named: &Named, models: &Models) -> Result<Document,
         ));
     } else {
         blocks.extend(records::screen(&results));
+        blocks.extend(rule::section(&results, &published));
+        blocks.extend(sieve::section(&results));
         blocks.extend(figures::curves(&results));
         blocks.extend(trend::section(&results));
         blocks.extend(tables::beside_paper(&results, &published));

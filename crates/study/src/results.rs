@@ -2,9 +2,13 @@
 
 use crate::StudyError;
 use crate::contender::Contender;
+use crate::efforts::{self, Effort};
 use crate::protocol::{Case, Named, Study};
 use crate::shortlist::Screened;
 use crate::store::Store;
+use crate::task::Phase;
+use loopfit_data::Preprocessing;
+use loopfit_fitted::error_of_loss;
 use loopfit_model::{Method, Network};
 use loopfit_numerics::sum;
 use loopfit_report::statistics::{median, standard_error};
@@ -182,6 +186,19 @@ pub struct Cost {
     pub seconds: f64,
 }
 
+/// The validation error of a method's best model in a replication: of development, where there is one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Validation {
+    /// The case.
+    pub case: String,
+    /// The method.
+    pub method: Method,
+    /// Test split, seed and place on the axis.
+    pub of: (Option<i64>, i64, Option<u64>),
+    /// The error, of a response in units of its standard deviation.
+    pub error: f64,
+}
+
 /// All that a store says about a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
@@ -197,6 +214,10 @@ pub struct Results {
     pub screened: Vec<Screened>,
     /// The case that the screen selected.
     pub selected: Option<String>,
+    /// Where the study has a rule, the validation errors that it chooses by.
+    pub validations: Vec<Validation>,
+    /// Of a sieve, the fits of each class and route.
+    pub(crate) efforts: Vec<Effort>,
     /// What a person should know about the data, case by case.
     pub notes: Vec<String>,
     /// Confirmation tasks with scores, and all that are known.
@@ -274,6 +295,8 @@ pub fn read(store: &Store, named: &Named) -> Result<Results, StudyError> {
     Ok(Results {
         points: points(study, &rows),
         costs: costs(store, name)?,
+        validations: validations(store, study, name)?,
+        efforts: efforts::read(store, named)?,
         notes: notes(store, study, name)?,
         selected: screen.selected,
         screened: screen.cases,
@@ -281,6 +304,50 @@ pub fn read(store: &Store, named: &Named) -> Result<Results, StudyError> {
         name: name.clone(),
         study: study.clone(),
     })
+}
+
+/// The validation errors that a rule chooses by.
+fn validations(store: &Store, study: &Study, name: &str) -> Result<Vec<Validation>, StudyError> {
+    if study.rule.is_none() {
+        return Ok(Vec::new());
+    }
+    let phase = match study.way.shortlist() {
+        Some(_) => Phase::Development,
+        None => Phase::Confirmation,
+    };
+    let query = "SELECT task.\"case\", task.split, task.seed, choice.at, choice.method, fit.validation, fit.spec \
+         FROM task JOIN choice USING (study, task) \
+         JOIN fit ON fit.study = task.study AND fit.task = task.task AND fit.fit = choice.fit \
+         WHERE task.study = ? AND task.phase = ? ORDER BY task.task, choice.name";
+    let rows = store.rows(query, [name, phase.name()], |r| {
+        let at: Option<f64> = r.get(3)?;
+        let of = (r.get(1)?, r.get(2)?, at.map(f64::to_bits));
+        let (method, spec): (String, String) = (r.get(4)?, r.get(6)?);
+        let loss: Option<f64> = r.get(5)?;
+        let spec: serde_json::Value = serde_json::from_str(&spec).unwrap_or_default();
+        let likelihood = serde_json::from_value(spec["likelihood"].clone()).ok();
+        let method = Method::ALL.into_iter().find(|m| m.key() == method);
+        Ok(method
+            .zip(likelihood)
+            .zip(loss)
+            .map(|((method, likelihood), loss)| Validation {
+                case: r.get(0).unwrap_or_default(),
+                method,
+                of,
+                error: error_of_loss(likelihood, &Preprocessing::unchanged(1), loss),
+            }))
+    })?;
+    // Of the shapes of a replication the best counts.
+    let mut best: Vec<Validation> = Vec::new();
+    for row in rows.into_iter().flatten() {
+        let same =
+            |v: &&mut Validation| (&v.case, v.method, v.of) == (&row.case, row.method, row.of);
+        match best.iter_mut().find(same) {
+            Some(found) => found.error = found.error.min(row.error),
+            None => best.push(row),
+        }
+    }
+    Ok(best)
 }
 
 /// What the loaders said about the tables.

@@ -41,7 +41,13 @@ fn content(path: &Path) -> String {
 /// shares that are merged.
 #[test]
 fn threads_and_shares_do_not_change_the_content() {
-    for name in ["cap-path", "ebm", "beyond-simulations", "separation"] {
+    for name in [
+        "cap-path",
+        "ebm",
+        "beyond-simulations",
+        "separation",
+        "sieve-effort",
+    ] {
         let named = quick(name);
         let directory = tempfile::tempdir().unwrap();
         let place = |name: &str| directory.path().join(name);
@@ -179,6 +185,7 @@ fn a_run_repeats_what_is_damaged_and_nothing_else() {
 fn plans_are_upper_bounds() {
     let directory = tempfile::tempdir().unwrap();
     for (name, refit) in [
+        ("sieve-effort", false),
         ("beyond-simulations", true),
         ("separation", false),
         ("ebm", false),
@@ -196,7 +203,7 @@ fn plans_are_upper_bounds() {
         assert!(fits <= planned.fits, "{name}: {fits} fits");
         assert!(updates <= planned.updates, "{name}: {updates} updates");
         assert!(
-            2 * updates > planned.updates || name == "ebm",
+            2 * updates > planned.updates || ["ebm", "sieve-effort"].contains(&name),
             "{name}: {updates}"
         );
     }
@@ -206,11 +213,87 @@ fn plans_are_upper_bounds() {
     assert!(planned.updates >= 111_472_463, "{}", planned.updates);
 }
 
+/// A sieve with a witness: every route has its choice and its risk, what is built stays as it is, and the report says what the
+/// construction certifies.
+#[test]
+fn a_witness_is_a_member_of_the_class() {
+    let named = quick("sieve-witness");
+    let directory = tempfile::tempdir().unwrap();
+    run(&named, directory.path(), Shard::WHOLE, 2).unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let found = results::read(&store, &named).unwrap();
+    let [point] = &found.points[..] else {
+        panic!("one case and metric");
+    };
+    let keys: Vec<String> = point.entries.iter().map(|e| e.of.key()).collect();
+    for key in [
+        "untied",
+        "loop-built",
+        "loop-from-random",
+        "loop-from-witness",
+        "loop-from-growing",
+        "loop-from-distilled",
+        "loop-from-curriculum",
+    ] {
+        assert!(keys.iter().any(|k| k == key), "{key} in {keys:?}");
+    }
+    for entry in &point.entries {
+        assert!(
+            entry.values.iter().all(|v| v.value.is_finite()),
+            "{}",
+            entry.label
+        );
+    }
+    let document = report::report(&store, &named, &Models::default()).unwrap();
+    let text = format!("{document:?}");
+    assert!(text.contains("by the construction alone"));
+    // The witness of the seed's function has the same value wherever it is judged: K = 2 cells of a function of
+    // amplitude 4 leave an error of order one.
+    let built = point.entries.iter().find(|e| e.of.key() == "loop-built");
+    assert!(built.unwrap().values.iter().all(|v| v.value > 0.1));
+}
+
+/// A protocol whose rule cannot choose, and a sieve without what its routes begin with.
+#[test]
+fn rules_and_sieves_are_checked() {
+    let text = |name: &str| builtin::text(name).unwrap().to_string();
+    let error = |text: String| Study::parse("p", &text).unwrap_err().to_string();
+    let alone = text("iteration-controls").replace("seeds =", "rule = \"lowest-mean\"\nseeds =");
+    assert!(error(alone).contains("rule chooses among cases on the same data"));
+    let without = text("cap-choice").replace(
+        "seeds = { first = 8200",
+        "methods = [\"loop\"]\nseeds = { first = 8200",
+    );
+    assert!(error(without).contains("compares Loop with Single and Untied"));
+    let twice = text("sieve-effort").replace("name = \"scoring\"", "name = \"Adam\"");
+    assert!(error(twice).contains("every route needs its own name"));
+    let none = text("sieve-effort").replace("starts = 32", "starts = 0");
+    assert!(error(none).contains("sieve needs starts"));
+    let rate = text("sieve-effort").replace("learning_rate = 0.5", "learning_rate = -1.0");
+    assert!(error(rate).contains("learning_rate and damping must be positive"));
+    let two = text("sieve-effort") + "\n[search]\n";
+    assert!(error(two).contains("exactly one of"));
+    // A witness that does not fit its cap, and a density, are found before anything runs.
+    let prepare = |text: String| {
+        let study = Study::parse("p", &text).unwrap();
+        let named = Named::new("p", study);
+        Prepared::new(&named, Shard::WHOLE, None)
+            .unwrap_err()
+            .to_string()
+    };
+    let small = text("sieve-witness").replace("budget = 14237", "budget = 14236");
+    assert!(prepare(small).contains("its witness has 14237 numbers"));
+    let density = text("sieve-effort").replace("sim:recurrence", "sim:four-modes");
+    assert!(prepare(density).contains("a sieve needs a response with noise"));
+    let fine = text("sieve-witness").replace("resolution = 3", "resolution = 5");
+    assert!(prepare(fine).contains("32 bits do not hold"));
+}
+
 /// A time is foreseen for every way of fitting.
 #[test]
 fn a_time_is_foreseen() {
     let engine = Engine::new(1).unwrap();
-    for name in ["cap-path", "ebm", "separation"] {
+    for name in ["cap-path", "ebm", "separation", "sieve-effort"] {
         let named = quick(name);
         let seconds = |shard| {
             let prepared = Prepared::new(&named, shard, None).unwrap();

@@ -14,6 +14,7 @@
 //! - [`entropy`]: covers, brackets, the critical radius, the union of untied shapes (Proposition 3.4);
 //! - [`fano`]: the minimax lower bound with every constant explicit (Theorem 4.2);
 //! - [`floor`]: the untied floor with every constant explicit (Theorem 2.6);
+//! - [`oracle`]: the terms of the oracle inequality at one estimate (Corollary 2.4);
 //! - [`packing`]: what was verified of a packing of the Hölder class (Lemma C.3);
 //! - [`check`]: a hypothesis, whether it holds, and a sentence that says so.
 //!
@@ -33,6 +34,7 @@ pub mod fano;
 pub mod floor;
 pub mod function;
 pub mod integral;
+pub mod oracle;
 pub mod packing;
 pub mod problem;
 pub mod rate;
@@ -47,6 +49,7 @@ pub use distance::{Distances, LogMeasured, Measured};
 pub use error::Error;
 pub use function::{Domain, Function, FunctionError, Interval, Origin};
 pub use integral::{Cubature, CubatureKind, Integration};
+pub use oracle::Oracle;
 pub use problem::{LoopClass, Problem, Widths};
 pub use rate::Rates;
 pub use schedule::{FirstWidths, FixedBudget, GrowingBudget};

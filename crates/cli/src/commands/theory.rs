@@ -5,6 +5,7 @@ mod distance;
 mod entropy;
 mod function;
 mod holder;
+mod oracle;
 mod packing;
 mod rate;
 mod schedule;
@@ -47,6 +48,8 @@ enum Command {
     Packing(packing::Arguments),
     /// Distances between the laws of two functions, and the constants of the metric equivalence checked on them.
     Distance(distance::Arguments),
+    /// The oracle inequality at a fitted model: approximation, entropy and tolerance beside its risk, in one line.
+    Oracle(oracle::Arguments),
 }
 
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
@@ -58,6 +61,7 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Command::Holder(a) => holder::run(a, global),
         Command::Packing(a) => packing::run(a, global),
         Command::Distance(a) => distance::run(a, global),
+        Command::Oracle(a) => oracle::run(a, global),
     }
 }
 

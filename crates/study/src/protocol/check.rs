@@ -1,7 +1,8 @@
 //! What a protocol must be before anything runs.
 
 use super::{
-    Candidates, Case, Continuation, Grid, Rounds, SearchPlan, Seeds, Shortlist, Study, Way,
+    Candidates, Case, Continuation, Grid, Rounds, Rule, SearchPlan, Seeds, Shortlist, Sieve, Study,
+    Way,
 };
 use crate::published::Published;
 use loopfit_model::Method;
@@ -11,6 +12,8 @@ use std::collections::BTreeSet;
 const MOST_SEEDS: u64 = 1000;
 const MOST_UPDATES: usize = 1_000_000_000;
 const MOST_ROWS: usize = 10_000_000;
+/// Finest resolution of a witness, beyond what 32 bits hold.
+const MOST_RESOLUTION: usize = 8;
 
 /// Characters of a name at most.
 const LONGEST_NAME: usize = 100;
@@ -40,7 +43,42 @@ impl Study {
             Way::Continuation(path) => self.check_continuation(path),
             Way::Shortlist(list) => self.check_shortlist(list),
             Way::Search(plan) => self.check_search(plan),
+            Way::Sieve(sieve) => self.check_sieve(sieve),
+        }?;
+        self.check_rule()
+    }
+
+    fn check_sieve(&self, sieve: &Sieve) -> Result<(), String> {
+        need(
+            !self.baselines,
+            "baselines are not for a [sieve], which compares likelihoods",
+        )?;
+        if let Some(why) = sieve.wrong(MOST_UPDATES) {
+            return Err(why);
         }
+        for method in &self.methods {
+            let built = |case: &Case| case.witness.is_some() && *method == Method::Loop;
+            if !self.cases.iter().all(built) {
+                let name = format!("sieve.{}", method.key());
+                check_candidates(&name, sieve.candidates(*method), *method)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_rule(&self) -> Result<(), String> {
+        let same = |case: &Case| self.cases.iter().filter(|c| c.data == case.data).count();
+        need(
+            self.rule.is_none() || self.cases.iter().all(|case| same(case) > 1),
+            "rule chooses among cases on the same data, and some are alone",
+        )?;
+        need(
+            self.rule != Some(Rule::LeastGain)
+                || Method::ALL
+                    .iter()
+                    .all(|method| self.methods.contains(method)),
+            "rule = \"least-gain\" compares Loop with Single and Untied, which must be there",
+        )
     }
 
     fn check_search(&self, search: &SearchPlan) -> Result<(), String> {
@@ -215,6 +253,16 @@ impl Study {
                 case.updates.is_none() || matches!(self.way, Way::Search(_)),
                 of("updates are for a [search]"),
             )?;
+            need(
+                case.witness.is_none() || matches!(self.way, Way::Sieve(_)),
+                of("a witness is for a [sieve]"),
+            )?;
+            if let Some(witness) = &case.witness {
+                need(
+                    (1..=MOST_RESOLUTION).contains(&witness.resolution),
+                    of("the resolution of its witness must be at least 1 and at most 8"),
+                )?;
+            }
             need(
                 case.shapes.is_none() || path,
                 of("shapes are for a [continuation]"),

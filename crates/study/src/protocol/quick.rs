@@ -1,6 +1,6 @@
 //! The small size of a study: every step of the way, a little of each.
 
-use super::{Candidates, Continuation, Rounds, SearchPlan, Seeds, Shortlist, Study, Way};
+use super::{Candidates, Continuation, Rounds, SearchPlan, Seeds, Shortlist, Sieve, Study, Way};
 use loopfit_search::protocol::Protocol;
 
 /// Seeds, updates of a fit and observations that are left.
@@ -34,6 +34,7 @@ impl Study {
             Way::Continuation(path) => shorter(path, here),
             Way::Shortlist(list) => smaller(list),
             Way::Search(plan) => plan_less(plan),
+            Way::Sieve(sieve) => strain_less(sieve),
         }
         self
     }
@@ -77,6 +78,20 @@ fn plan_less(plan: &mut SearchPlan) {
     thin_rungs(&mut plan.protocol);
     if let Some(own) = &mut plan.looped {
         thin_rungs(own);
+    }
+}
+
+/// Few starts on short routes.
+fn strain_less(sieve: &mut Sieve) {
+    sieve.starts = sieve.starts.min(2);
+    sieve.polish = sieve.polish.min(UPDATES / 3);
+    for candidates in [&mut sieve.single, &mut sieve.looped, &mut sieve.untied] {
+        *candidates = thinner(candidates);
+    }
+    for route in &mut sieve.routes {
+        route.updates = route.updates.min(UPDATES / 3);
+        route.validate_every = UPDATES / 6;
+        route.batch = route.batch.min(32);
     }
 }
 

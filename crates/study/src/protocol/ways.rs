@@ -1,6 +1,7 @@
 //! The ways of fitting, as a protocol has them.
 
 use super::Seeds;
+use super::sieve::Sieve;
 use loopfit_model::Method;
 use loopfit_search::protocol::{PerIteration, Protocol};
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,8 @@ pub enum Way {
     Shortlist(Shortlist),
     /// Successive halving.
     Search(SearchPlan),
+    /// Routes to the maximum of the likelihood.
+    Sieve(Sieve),
 }
 
 /// Learning rates and weight decays that are all tried, and the rest of Adam's settings.

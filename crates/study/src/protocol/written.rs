@@ -1,6 +1,6 @@
 //! A study as it is written in a file or a store.
 
-use super::{Case, Continuation, Quick, SearchPlan, Seeds, Shortlist, Study, Way};
+use super::{Case, Continuation, Quick, Rule, SearchPlan, Seeds, Shortlist, Sieve, Study, Way};
 use loopfit_model::Method;
 use serde::Deserialize;
 
@@ -26,6 +26,8 @@ pub(super) struct Written {
     continuation: Option<Continuation>,
     shortlist: Option<Shortlist>,
     search: Option<SearchPlan>,
+    sieve: Option<Sieve>,
+    rule: Option<Rule>,
     #[serde(default)]
     quick: Quick,
 }
@@ -42,14 +44,17 @@ impl TryFrom<Written> for Study {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
-        let way = match (written.continuation, written.shortlist, written.search) {
-            (Some(path), None, None) => Way::Continuation(path),
-            (None, Some(list), None) => Way::Shortlist(list),
-            (None, None, Some(plan)) => Way::Search(plan),
-            _ => {
-                let one = "exactly one of [continuation], [shortlist] and [search] must be there";
-                return Err(one.to_string());
-            }
+        let ways = [
+            written.continuation.map(Way::Continuation),
+            written.shortlist.map(Way::Shortlist),
+            written.search.map(Way::Search),
+            written.sieve.map(Way::Sieve),
+        ];
+        let mut ways = ways.into_iter().flatten();
+        let (Some(way), None) = (ways.next(), ways.next()) else {
+            let one =
+                "exactly one of [continuation], [shortlist], [search] and [sieve] must be there";
+            return Err(one.to_string());
         };
         Ok(Self {
             title: written.title,
@@ -63,6 +68,7 @@ impl TryFrom<Written> for Study {
             axis: written.axis,
             cases: written.cases,
             way,
+            rule: written.rule,
             quick: written.quick,
         })
     }

@@ -38,7 +38,8 @@ fn color(contender: Contender, place: usize) -> usize {
         Contender::Method(Method::Untied) => 2,
         Contender::Linear => 3,
         Contender::Constant => 4,
-        Contender::Cut { .. } => 10 + place.min(5),
+        Contender::Built => 5,
+        Contender::Route(_) | Contender::Cut { .. } => 10 + place.min(5),
     }
 }
 

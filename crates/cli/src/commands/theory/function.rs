@@ -45,23 +45,7 @@ impl FunctionArgument {
     pub(super) fn load(&self, seed: u64) -> Result<Function<'static, anyhow::Error>> {
         let name = self.text();
         match self {
-            Self::File(path) => {
-                let model = FittedModel::load(path)?;
-                let interval = |input: &Input| {
-                    let (low, width) = input.interval();
-                    let name = input.name().to_string();
-                    Interval { name, low, width }
-                };
-                let preprocessing = &model.preprocessing;
-                Ok(Function {
-                    name: name.clone(),
-                    inputs: preprocessing.inputs().iter().map(interval).collect(),
-                    classes: preprocessing.class_names().to_vec(),
-                    origin: Origin::Model(model.likelihood),
-                    noise_sd: None,
-                    values: Box::new(move |rows| model.index(rows).with_context(|| name.clone())),
-                })
-            }
+            Self::File(path) => Ok(of_model(name, FittedModel::load(path)?)),
             Self::Simulation(simulation, own) => {
                 let (d, target) = (simulation.dim(), simulation.target(own.unwrap_or(seed)));
                 Ok(Function {
@@ -78,5 +62,23 @@ impl FunctionArgument {
                 })
             }
         }
+    }
+}
+
+/// The function of a model, which is called by a name.
+pub(super) fn of_model(name: String, model: FittedModel) -> Function<'static, anyhow::Error> {
+    let interval = |input: &Input| {
+        let (low, width) = input.interval();
+        let name = input.name().to_string();
+        Interval { name, low, width }
+    };
+    let preprocessing = &model.preprocessing;
+    Function {
+        name: name.clone(),
+        inputs: preprocessing.inputs().iter().map(interval).collect(),
+        classes: preprocessing.class_names().to_vec(),
+        origin: Origin::Model(model.likelihood),
+        noise_sd: None,
+        values: Box::new(move |rows| model.index(rows).with_context(|| name.clone())),
     }
 }
