@@ -5,7 +5,7 @@ use crate::protocol::{Named, Study};
 use std::path::Path;
 
 /// Name and protocol of each, in the order in which `paper` runs its six.
-const PROTOCOLS: [(&str, &str); 11] = [
+const PROTOCOLS: [(&str, &str); 14] = [
     ("cap-path", include_str!("../protocols/cap-path.toml")),
     (
         "iteration-path",
@@ -35,10 +35,26 @@ const PROTOCOLS: [(&str, &str); 11] = [
         "transformer-simulations",
         include_str!("../protocols/transformer-simulations.toml"),
     ),
+    (
+        "schedule-fixed",
+        include_str!("../protocols/schedule-fixed.toml"),
+    ),
+    (
+        "schedule-growing",
+        include_str!("../protocols/schedule-growing.toml"),
+    ),
+    (
+        "schedule-simulations",
+        include_str!("../protocols/schedule-simulations.toml"),
+    ),
 ];
 
 /// Studies that run together under one name.
-const GROUPS: [(&str, &[&str]); 2] = [
+const GROUPS: [(&str, &[&str]); 3] = [
+    (
+        "theorems",
+        &["schedule-fixed", "schedule-growing", "schedule-simulations"],
+    ),
     (
         "paper",
         &[
@@ -126,7 +142,7 @@ fn in_folder(folder: &Path) -> Result<Vec<Named>, StudyError> {
 const CORRECTIONS: [(&str, &str); 3] = [
     (
         "the study `separation` does that",
-        "Correction: `separation` presets T = 64 for every n as well; no built-in study lets T grow with n.",
+        "Correction: `separation` presets T = 64 for every n as well; `schedule-fixed` lets T grow with n.",
     ),
     (
         "four classification data sets under the paper's caps and protocol",

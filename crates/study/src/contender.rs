@@ -14,10 +14,57 @@ pub enum Contender {
         /// The iteration count.
         t: usize,
     },
+    /// Loop at the iteration count of a rule.
+    Chosen(Rule),
+    /// Local polynomials with the best bandwidth.
+    Smoother,
     /// The best affine function.
     Linear,
     /// The best constant.
     Constant,
+}
+
+/// How a schedule's study chooses an iteration count beside the theorem's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// The theorem's at the smallest sample size.
+    Fixed,
+    /// The likelihood of all rows, less a penalty.
+    Penalised,
+    /// The likelihood of one sample that is held out.
+    Validation,
+    /// The mean of such likelihoods over folds.
+    CrossValidation,
+    /// Distances between the fits.
+    Lepski,
+}
+
+impl Rule {
+    /// All rules.
+    pub const ALL: [Self; 5] = [
+        Self::Fixed,
+        Self::Penalised,
+        Self::Validation,
+        Self::CrossValidation,
+        Self::Lepski,
+    ];
+
+    /// The name in the store, and the one in reports.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Fixed => ("fixed", "T fixed"),
+            Self::Penalised => ("penalised", "T penalised"),
+            Self::Validation => ("validation", "T by validation"),
+            Self::CrossValidation => ("cross-validation", "T by cross-validation"),
+            Self::Lepski => ("lepski", "T by Lepski"),
+        }
+    }
+}
+
+impl From<Rule> for Contender {
+    fn from(rule: Rule) -> Self {
+        Self::Chosen(rule)
+    }
 }
 
 impl From<Method> for Contender {
@@ -32,6 +79,8 @@ impl Display for Contender {
         match self {
             Self::Method(method) => method.fmt(f),
             Self::Cut { t } => write!(f, "{}, T = {t}", Method::Loop),
+            Self::Chosen(rule) => write!(f, "{}, {}", Method::Loop, rule.names().1),
+            Self::Smoother => write!(f, "smoother"),
             Self::Linear => write!(f, "linear model"),
             Self::Constant => write!(f, "constant"),
         }
@@ -42,19 +91,21 @@ impl Contender {
     /// What needs no fit.
     pub(crate) const BASELINES: [Self; 2] = [Self::Linear, Self::Constant];
 
-    /// `single`, `loop`, `untied`, `loop-T016`, `linear` or `constant`.
+    /// `single`, `loop`, `untied`, `loop-T016`, `loop-penalised`, `smoother`, `linear` or `constant`.
     pub fn key(self) -> String {
         match self {
             Self::Cut { t } => format!("{}-T{t:03}", self.method()),
+            Self::Chosen(rule) => format!("{}-{}", self.method(), rule.names().0),
             _ => self.method().to_string(),
         }
     }
 
-    /// `single`, `loop`, `untied`, `linear` or `constant`.
+    /// `single`, `loop`, `untied`, `smoother`, `linear` or `constant`.
     fn method(self) -> &'static str {
         match self {
             Self::Method(method) => method.key(),
-            Self::Cut { .. } => Method::Loop.key(),
+            Self::Cut { .. } | Self::Chosen(_) => Method::Loop.key(),
+            Self::Smoother => "smoother",
             Self::Linear => "linear",
             Self::Constant => "constant",
         }
@@ -83,7 +134,9 @@ impl Contender {
         let on_path = at.and_then(|at| name.strip_suffix(&format!("@{at}")));
         let key = on_path.unwrap_or(name);
         let named = Method::ALL.map(Self::Method).into_iter();
-        let known = named.chain(Self::BASELINES).find(|own| own.key() == key);
+        let others = Rule::ALL.map(Self::Chosen).into_iter();
+        let others = others.chain(Self::BASELINES).chain([Self::Smoother]);
+        let known = named.chain(others).find(|own| own.key() == key);
         known.or_else(|| {
             let t = key.strip_prefix(Method::Loop.key())?.strip_prefix("-T")?;
             Some(Self::Cut { t: t.parse().ok()? })
@@ -103,6 +156,12 @@ mod tests {
             (Contender::Method(Method::Untied), "untied", "Untied"),
             (Contender::Cut { t: 16 }, "loop-T016", "Loop, T = 16"),
             (Contender::Cut { t: 1024 }, "loop-T1024", "Loop, T = 1024"),
+            (
+                Rule::Penalised.into(),
+                "loop-penalised",
+                "Loop, T penalised",
+            ),
+            (Contender::Smoother, "smoother", "smoother"),
             (Contender::Linear, "linear", "linear model"),
             (Contender::Constant, "constant", "constant"),
         ];

@@ -13,7 +13,7 @@
 //! - [`published`]: the numbers that the paper prints;
 //! - [`report`]: tables and figures of a study beside the published numbers.
 //!
-//! `forecast` says how long a run will take. Inside, `continuation`, `shortlist` and `searched` are the three ways of fitting, behind the calls of `way`; they see a
+//! `forecast` says how long a run will take. Inside, `continuation`, `shortlist`, `searched` and `schedule` are the four ways of fitting, behind the calls of `way`; they see a
 //! `trial`'s training and validation samples and write their fits through a `recorder`. Test
 //! samples are behind a door that opens for frozen choices alone.
 
@@ -41,13 +41,14 @@ mod forecast;
 mod grid;
 mod recorder;
 mod runner;
+mod schedule;
 mod searched;
 mod shortlist;
 mod task;
 mod trial;
 mod way;
 
-pub use contender::Contender;
+pub use contender::{Contender, Rule};
 pub use error::StudyError;
 pub use protocol::{Named, Study};
 pub use shortlist::Screened;

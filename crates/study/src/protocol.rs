@@ -5,14 +5,17 @@
 //! - `[continuation]`: a path of stages, each from where the last ended (F.4.4);
 //! - `[shortlist]`: candidate shapes are screened on development seeds, a few of them are
 //!   fitted again on confirmation seeds (F.4.5 and F.4.6);
-//! - `[search]`: the search of `fit` and `compare`.
+//! - `[search]`: the search of `fit` and `compare`;
+//! - `[schedule]`: loops whose iterations follow the sample size (Theorems 4.4 and 4.5).
 
 mod check;
 mod quick;
+mod schedule;
 mod ways;
 mod written;
 
 pub(crate) use check::check_name;
+pub use schedule::{Follow, Growth, Schedule};
 pub use ways::{
     Candidates, Continuation, Development, Grid, PathStage, Rounds, Screen, SearchPlan, Shortlist,
     Way,
@@ -146,6 +149,9 @@ pub struct Case {
     /// The output bound H on the model's scale, if not the default of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
+    /// What Loop's iterations follow in a schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<Follow>,
 }
 
 impl Case {
@@ -271,6 +277,7 @@ impl Study {
         let written: Written = toml::from_str(text)
             .map_err(|e| wrong(loopfit_search::protocol::one_sentence(text, &e)))?;
         let study = Self::try_from(written).map_err(wrong)?.expanded();
+        let study = study.scheduled().map_err(wrong)?;
         study.check().map_err(wrong)?;
         Ok(study)
     }

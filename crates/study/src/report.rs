@@ -3,6 +3,7 @@
 mod density;
 mod figures;
 mod records;
+mod schedule;
 mod splits;
 mod tables;
 mod trend;
@@ -10,7 +11,7 @@ mod trend;
 use crate::StudyError;
 use crate::builtin;
 use crate::models::Models;
-use crate::protocol::{Named, Seeds};
+use crate::protocol::{Named, Seeds, Way};
 use crate::published::Published;
 use crate::results::{Point, Results, read};
 use crate::store::{Store, short};
@@ -30,6 +31,8 @@ pub fn report(store: &Store, named: &Named, models: &Models) -> Result<Document,
         blocks.push(Block::Text(
             "No replication is finished yet; run the study to resume it.".to_string(),
         ));
+    } else if matches!(named.study.way, Way::Schedule(_)) {
+        blocks.extend(schedule::section(&results));
     } else {
         blocks.extend(records::screen(&results));
         blocks.extend(figures::curves(&results));

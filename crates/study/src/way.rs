@@ -1,4 +1,4 @@
-//! The three ways of fitting behind one set of calls.
+//! The four ways of fitting behind one set of calls.
 
 use crate::StudyError;
 use crate::progress::Work;
@@ -8,7 +8,7 @@ use crate::shortlist::{self, Kept};
 use crate::store::Choice;
 use crate::task::Phase;
 use crate::trial::Trial;
-use crate::{continuation, searched};
+use crate::{continuation, schedule, searched};
 use loopfit_model::Method;
 use rayon::prelude::*;
 
@@ -17,7 +17,7 @@ impl Way {
     pub(crate) fn shortlist(&self) -> Option<&Shortlist> {
         match self {
             Self::Shortlist(list) => Some(list),
-            Self::Continuation(_) | Self::Search(_) => None,
+            Self::Continuation(_) | Self::Search(_) | Self::Schedule(_) => None,
         }
     }
 
@@ -30,7 +30,7 @@ impl Way {
     pub(crate) fn stages(&self) -> &[PathStage] {
         match self {
             Self::Continuation(path) => &path.stages,
-            Self::Shortlist(_) | Self::Search(_) => &[],
+            Self::Shortlist(_) | Self::Search(_) | Self::Schedule(_) => &[],
         }
     }
 
@@ -40,6 +40,7 @@ impl Way {
             Self::Continuation(path) => continuation::check(path, methods, trial),
             Self::Shortlist(list) => shortlist::check(list, methods, trial),
             Self::Search(plan) => searched::check(plan, methods, trial),
+            Self::Schedule(own) => schedule::check(own, trial),
         }
     }
 
@@ -50,6 +51,7 @@ impl Way {
             (Self::Shortlist(list), Phase::Development) => list.development_work(methods),
             (Self::Shortlist(list), Phase::Confirmation) => list.confirmation_work(methods),
             (Self::Search(plan), _) => searched::work(plan, case, methods).unwrap_or_default(),
+            (Self::Schedule(own), _) => schedule::work(own, case),
         }
     }
 
@@ -75,6 +77,7 @@ impl Way {
             (Self::Search(plan), _) => of_each(methods, |method| {
                 searched::choose(plan, method, trial, recorder)
             }),
+            (Self::Schedule(own), _) => schedule::choose(own, trial, recorder),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The small size of a study: every step of the way, a little of each.
 
-use super::{Candidates, Continuation, Rounds, SearchPlan, Seeds, Shortlist, Study, Way};
+use super::{Candidates, Continuation, Rounds, Schedule, SearchPlan, Seeds, Shortlist, Study, Way};
 use loopfit_search::protocol::Protocol;
 
 /// Seeds, updates of a fit and observations that are left.
@@ -34,6 +34,7 @@ impl Study {
             Way::Continuation(path) => shorter(path, here),
             Way::Shortlist(list) => smaller(list),
             Way::Search(plan) => plan_less(plan),
+            Way::Schedule(schedule) => scheduled_less(schedule),
         }
         self
     }
@@ -77,6 +78,17 @@ fn plan_less(plan: &mut SearchPlan) {
     thin_rungs(&mut plan.protocol);
     if let Some(own) = &mut plan.looped {
         thin_rungs(own);
+    }
+}
+
+/// Fewer updates, iteration counts and folds.
+fn scheduled_less(schedule: &mut Schedule) {
+    schedule.updates = schedule.updates.min(SEARCH_UPDATES);
+    schedule.ladder.truncate(3);
+    schedule.folds = 2;
+    thin_rungs(&mut schedule.protocol);
+    if let Some(others) = &mut schedule.others {
+        thin_rungs(others);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The ways of fitting, as a protocol has them.
 
-use super::Seeds;
+use super::{Schedule, Seeds};
 use loopfit_model::Method;
 use loopfit_search::protocol::{PerIteration, Protocol};
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,8 @@ pub enum Way {
     Shortlist(Shortlist),
     /// Successive halving.
     Search(SearchPlan),
+    /// Iteration counts that follow the sample size.
+    Schedule(Schedule),
 }
 
 /// Learning rates and weight decays that are all tried, and the rest of Adam's settings.

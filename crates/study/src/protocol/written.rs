@@ -1,6 +1,6 @@
 //! A study as it is written in a file or a store.
 
-use super::{Case, Continuation, Quick, SearchPlan, Seeds, Shortlist, Study, Way};
+use super::{Case, Continuation, Quick, Schedule, SearchPlan, Seeds, Shortlist, Study, Way};
 use loopfit_model::Method;
 use serde::Deserialize;
 
@@ -26,6 +26,7 @@ pub(super) struct Written {
     continuation: Option<Continuation>,
     shortlist: Option<Shortlist>,
     search: Option<SearchPlan>,
+    schedule: Option<Schedule>,
     #[serde(default)]
     quick: Quick,
 }
@@ -42,14 +43,17 @@ impl TryFrom<Written> for Study {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
-        let way = match (written.continuation, written.shortlist, written.search) {
-            (Some(path), None, None) => Way::Continuation(path),
-            (None, Some(list), None) => Way::Shortlist(list),
-            (None, None, Some(plan)) => Way::Search(plan),
-            _ => {
-                let one = "exactly one of [continuation], [shortlist] and [search] must be there";
-                return Err(one.to_string());
-            }
+        let ways = [
+            written.continuation.map(Way::Continuation),
+            written.shortlist.map(Way::Shortlist),
+            written.search.map(Way::Search),
+            written.schedule.map(Way::Schedule),
+        ];
+        let mut ways = ways.into_iter().flatten();
+        let (Some(way), None) = (ways.next(), ways.next()) else {
+            let one =
+                "exactly one of [continuation], [shortlist], [search] and [schedule] must be there";
+            return Err(one.to_string());
         };
         Ok(Self {
             title: written.title,

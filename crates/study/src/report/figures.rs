@@ -36,8 +36,9 @@ fn color(contender: Contender, place: usize) -> usize {
         Contender::Method(Method::Single) => 0,
         Contender::Method(Method::Loop) => 1,
         Contender::Method(Method::Untied) => 2,
-        Contender::Linear => 3,
+        Contender::Linear | Contender::Smoother => 3,
         Contender::Constant => 4,
+        Contender::Chosen(_) => 14,
         Contender::Cut { .. } => 10 + place.min(5),
     }
 }
