@@ -14,6 +14,7 @@ pub(crate) fn wrong(error: Error, updates: &str) -> anyhow::Error {
                 Reason::Protocol => "--protocol",
                 Reason::Shape => "--shape",
                 Reason::Updates => updates,
+                Reason::Automatic => "--iterations auto",
                 _ => "--equal",
             };
             usage(format!(
@@ -80,6 +81,7 @@ fn option(given: Given) -> &'static str {
         Given::Weights => "--weight",
         Given::Activations => "--activation",
         Given::Iterations => "--iterations",
+        Given::Automatic => "--iterations auto",
         Given::Form => "--form",
         Given::TestFraction => "--test-fraction",
         Given::NoRefit => "--no-refit",

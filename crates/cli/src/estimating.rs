@@ -12,9 +12,10 @@ pub(crate) struct EstimateArguments {
     /// Hidden units: relu, tanh, silu, sine, several separated by commas, or any, which lets all compete.
     #[arg(long, value_name = "UNITS", value_delimiter = ',', value_parser = named_or_all::<Activation>("any"))]
     activation: Vec<OneOrAll<Activation>>,
-    /// Iteration counts T that loops may have, separated by commas; 2,4,8 by default.
+    /// Iteration counts T that loops may have, separated by commas; 2,4,8 by default. With auto, a loop of the paper's form whose T is
+    /// chosen by penalised likelihood, without validation rows.
     #[arg(long, value_name = "T", value_delimiter = ',', value_parser = iterations)]
-    iterations: Vec<usize>,
+    iterations: Vec<Count>,
     /// Which numbers are counted: canonical leaves out those that a change of basis makes redundant, paper counts all of the
     /// paper's.
     #[arg(long, value_name = "FORM", value_parser = named::<FormKind>())]
@@ -27,9 +28,19 @@ pub(crate) struct EstimateArguments {
     no_refit: bool,
 }
 
+/// An iteration count, or that one is to be chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Count {
+    Of(usize),
+    Auto,
+}
+
 /// Parses an iteration count.
-fn iterations(text: &str) -> Result<usize, String> {
-    crate::data::between(text, 1, 64)
+fn iterations(text: &str) -> Result<Count, String> {
+    match text {
+        "auto" => Ok(Count::Auto),
+        _ => crate::data::between(text, 1, 64).map(Count::Of),
+    }
 }
 
 /// Parses a share of the groups.
@@ -53,7 +64,14 @@ impl EstimateArguments {
             None => lists.flat_map(|list| list.0.clone()).collect(),
         };
         fit = given(fit, some(units), Fit::activations);
-        fit = given(fit, some(self.iterations.clone()), Fit::iterations);
+        let counts = self.iterations.iter().filter_map(|count| match count {
+            Count::Of(t) => Some(*t),
+            Count::Auto => None,
+        });
+        fit = given(fit, some(counts.collect()), Fit::iterations);
+        if self.iterations.contains(&Count::Auto) {
+            fit = fit.automatic_iterations();
+        }
         let paper = self.form.map(|form| form == FormKind::Paper);
         fit = given(fit, paper, Fit::paper_form);
         fit = given(fit, self.test_fraction, Fit::test_fraction);

@@ -56,6 +56,58 @@ fn rows_categories_and_missing_cells_are_said() {
     }
 }
 
+/// T without validation rows: the rows, the choice, a model that says that nothing was held out, and what does not go with it.
+#[test]
+fn iterations_are_chosen_by_penalised_likelihood() {
+    let place = Place::new();
+    place.write("data.csv", regression_csv(240));
+    let fit = "fit data.csv --target y --budget 40 --iterations auto --updates 448";
+    let (said, printed) = said_and_printed(&place, &format!("{fit} -o auto.safetensors"));
+    assert!(
+        said.contains("rows: 192 for training and the choice of T and 48 for the test"),
+        "{said}"
+    );
+    for words in [
+        "T chosen by penalised likelihood: Loop",
+        "training loss",
+        "n = 192",
+    ] {
+        assert!(printed.contains(words), "{printed}");
+    }
+    assert!(
+        place
+            .ok("show auto.safetensors")
+            .contains("no rows were held out")
+    );
+    place.ok("predict auto.safetensors data.csv");
+    let json = place.json(fit);
+    let chosen = &json["methods"][0]["chosen"];
+    assert_eq!(chosen["t"], json["methods"][0]["shape"]["t"]);
+    assert_eq!(chosen["rungs"].as_array().unwrap().len(), 7);
+    for (more, code, says) in [
+        ("--method single", 2, "--iterations auto is for loops alone"),
+        ("--shape loop=2,3,4", 2, "shape is not fixed"),
+        (
+            "--activation tanh",
+            2,
+            "--activation does not go with --iterations auto",
+        ),
+        ("--arch any", 2, "one architecture"),
+    ] {
+        let output = place.run(&format!("{fit} {more}"));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{more}: {said}");
+        assert!(said.contains(says), "{more}: {said}");
+    }
+    for other in [
+        "compare data.csv --target y --budget 40 --seeds 2 --iterations auto",
+        "curve data.csv --target y --iterations auto",
+    ] {
+        let output = place.run(other);
+        assert_eq!(output.status.code(), Some(2), "{other}");
+    }
+}
+
 #[test]
 fn more_numbers_than_rows_are_said() {
     let place = Place::new();

@@ -9,6 +9,7 @@ mod four_modes;
 mod friedman1;
 pub mod packing;
 mod recurrence;
+pub mod series;
 
 use loopfit_holder::Differentiable;
 use loopfit_numerics::jet::{Jet, Scalar};
@@ -17,6 +18,7 @@ use loopfit_numerics::stream::Stream;
 
 use crate::table::{Column, Table};
 use packing::{PackingTarget, PackingTargetError};
+use series::{Series, SeriesError};
 
 /// A built-in source of samples: the paper's (F.4.1 and F.4.5), and ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +35,8 @@ pub enum Simulation {
     DoubleWell,
     /// A function of a packing of a Hölder class.
     Packing(PackingTarget),
+    /// A sum of tents over all resolutions, with equal signs or with drawn ones.
+    Series(Series),
 }
 
 /// Why a text names no simulation.
@@ -40,7 +44,7 @@ pub enum Simulation {
 pub enum SimulationError {
     /// A name that is not a simulation's.
     #[error(
-        "there is no simulation `{name}`; the known ones are {} and packing:dim=d,smoothness=s,bound=H,delta=D",
+        "there is no simulation `{name}`; the known ones are {}, packing:dim=d,smoothness=s,bound=H,delta=D and series:smoothness=s,signs=equal",
         Simulation::ALL.map(Simulation::name).join(", ")
     )]
     Unknown {
@@ -50,6 +54,9 @@ pub enum SimulationError {
     /// A packing with wrong parameters.
     #[error(transparent)]
     Packing(#[from] PackingTargetError),
+    /// A series with wrong parameters.
+    #[error(transparent)]
+    Series(#[from] SeriesError),
 }
 
 /// What is observed of the target.
@@ -57,6 +64,8 @@ pub enum SimulationError {
 enum Observed {
     /// `Y = f0(X) + N(0, noise_sd^2)` at uniform `X`.
     Response { noise_sd: f64 },
+    /// `Y` one with probability `1 / (1 + e^-f0(X))` at uniform `X`, otherwise zero.
+    Classes,
     /// `X` itself, with density proportional to `exp f0` and `f0 <= bound`.
     Draws { bound: f64 },
 }
@@ -196,8 +205,13 @@ impl Simulation {
             Self::Packing(target) => Spec {
                 name: "packing",
                 dim: target.dim(),
+                observed: target.observed(),
+            },
+            Self::Series(series) => Spec {
+                name: "series",
+                dim: 1,
                 observed: Observed::Response {
-                    noise_sd: target.noise_sd(),
+                    noise_sd: series.noise_sd(),
                 },
             },
         }
@@ -214,17 +228,22 @@ impl Simulation {
         self.spec().dim
     }
 
-    /// Standard deviation of the response noise; `None` for a density.
+    /// Standard deviation of the response noise; `None` for classes and densities.
     pub fn noise_sd(self) -> Option<f64> {
         match self.spec().observed {
             Observed::Response { noise_sd } => Some(noise_sd),
-            Observed::Draws { .. } => None,
+            Observed::Classes | Observed::Draws { .. } => None,
         }
     }
 
     /// Whether the inputs themselves are what is modelled.
     pub fn is_density(self) -> bool {
-        self.noise_sd().is_none()
+        matches!(self.spec().observed, Observed::Draws { .. })
+    }
+
+    /// Whether responses are one of two classes, of which the function is the logit.
+    pub fn is_binary(self) -> bool {
+        matches!(self.spec().observed, Observed::Classes)
     }
 
     /// The seed's function (only [`Simulation::Bumps`] and a packing whose member is not named
@@ -238,6 +257,7 @@ impl Simulation {
             Self::FourModes => Box::new(four_modes::FourModes),
             Self::DoubleWell => Box::new(double_well::DoubleWell),
             Self::Packing(target) => Box::new(target.target(coefficients)),
+            Self::Series(series) => Box::new(series),
         };
         Target {
             d: self.dim(),
@@ -286,6 +306,17 @@ impl Simulation {
                     .collect();
                 (x, y)
             }
+            Observed::Classes => {
+                let x: Vec<f64> = (0..(n * dim) as u64).map(|i| inputs.uniform(i)).collect();
+                // Without noise the more probable class.
+                let draw = |i| noise.map_or(0.5, |stream| stream.uniform(i));
+                let y = x.chunks_exact(dim).zip(0..).map(|(point, i)| {
+                    let one = 1.0 / (1.0 + libm::exp(-target.eval(point)));
+                    f64::from(u8::from(draw(i) < one))
+                });
+                let y = y.collect();
+                (x, y)
+            }
             Observed::Draws { bound } => {
                 let draw = |i| rejection(target, dim, bound, inputs.nth(i));
                 ((0..n as u64).flat_map(draw).collect(), Vec::new())
@@ -318,6 +349,7 @@ impl std::str::FromStr for Simulation {
     fn from_str(text: &str) -> Result<Self, SimulationError> {
         match text.split_once(':').unwrap_or((text, "")) {
             ("packing", parameters) => Ok(Self::Packing(parameters.parse()?)),
+            ("series", parameters) => Ok(Self::Series(parameters.parse()?)),
             _ => Self::ALL
                 .into_iter()
                 .find(|s| s.name() == text)
@@ -332,6 +364,7 @@ impl std::fmt::Display for Simulation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Packing(target) => write!(f, "{}:{target}", self.name()),
+            Self::Series(series) => write!(f, "{}:{series}", self.name()),
             _ => f.write_str(self.name()),
         }
     }

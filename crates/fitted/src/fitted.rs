@@ -6,7 +6,7 @@ use loopfit_data::{Preprocessing, Task};
 use loopfit_likelihood::{Floor, Likelihood};
 use loopfit_model::file::{FileError, FormatError};
 use loopfit_model::{Bounds, ModelFile, Parameters};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -109,10 +109,16 @@ pub struct Provenance {
     pub budget: usize,
     /// The seed of the search.
     pub seed: u64,
-    /// Average negative log-likelihood on the validation samples, in model units.
+    /// Average negative log-likelihood on the validation samples, in model units; NaN, which a file has as null, where none were
+    /// held out.
+    #[serde(deserialize_with = "number_or_null")]
     pub validation: f64,
     /// Updates of the selected fit.
     pub updates: usize,
+}
+
+fn number_or_null<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 impl Provenance {

@@ -263,6 +263,24 @@ impl Packing {
         self.scale * pow(self.m as f64, -self.class.smoothness().s())
     }
 
+    /// What no value of a function exceeds.
+    ///
+    /// # Formula
+    #[doc = loopfit_tex::tex!(r"c_* m^{-s} \sup\psi")]
+    pub fn highest(&self) -> f64 {
+        self.amplitude() * self.bump.largest(0).0
+    }
+
+    /// The packing with so many cells along each axis, at the largest radius that has them.
+    ///
+    /// # Formula
+    #[doc = loopfit_tex::tex!(r"\delta = c_{\mathrm{sep}} m^{-s} / 8")]
+    pub fn with_cells(class: HolderClass, m: usize) -> Result<Self, Error> {
+        let coarsest = Self::coarsest(class)?;
+        let delta = coarsest.c_sep() * pow(m as f64, -class.smoothness().s()) / 8.0;
+        Self::new(class, delta)
+    }
+
     /// The function of a number below `M`; that of 0 is zero.
     pub fn member(&self, index: u64) -> Result<Member, Error> {
         Ok(self.of_word(self.code.word(index)?))

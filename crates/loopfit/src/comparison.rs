@@ -73,9 +73,13 @@ impl<'a> ComparisonPlan<'a> {
         let source = fit.source(first)?;
         let engine = fit.take_runner()?;
         let control = fit.control();
-        if fit.bound.is_some() {
+        let alone = [
+            (fit.bound.is_some(), Given::Bound),
+            (fit.automatic, Given::Automatic),
+        ];
+        if let Some((_, given)) = alone.into_iter().find(|(given, _)| *given) {
             return Err(Error::Only {
-                given: Given::Bound,
+                given,
                 of: "a fit that is not compared",
             });
         }

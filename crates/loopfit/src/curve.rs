@@ -31,6 +31,12 @@ impl<'a> CurvePlan<'a> {
             let of = "a model that is delivered";
             return Err(Error::Only { given, of });
         }
+        if fit.automatic {
+            return Err(Error::Only {
+                given: Given::Automatic,
+                of: "a fit under one cap",
+            });
+        }
         if !fit.is_estimated(&source)? {
             return Err(Error::NoCurve);
         }

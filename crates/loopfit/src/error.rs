@@ -26,6 +26,8 @@ pub enum Given {
     Activations,
     /// A choice of iteration counts.
     Iterations,
+    /// An iteration count that is chosen by penalised likelihood.
+    Automatic,
     /// A choice of what is counted.
     Form,
     /// A share of test rows.
@@ -50,6 +52,7 @@ impl std::fmt::Display for Given {
             Self::Weights => "a column of weights",
             Self::Activations => "a choice of activations",
             Self::Iterations => "a choice of iteration counts",
+            Self::Automatic => "an iteration count by penalised likelihood",
             Self::Form => "a choice of the form",
             Self::TestFraction => "a share of test rows",
             Self::NoRefit => "leaving out the last fit to all rows",
@@ -76,6 +79,8 @@ pub enum Reason {
     Updates,
     /// What the methods of a comparison have in common.
     Equal,
+    /// An iteration count that is chosen by penalised likelihood.
+    Automatic,
 }
 
 impl std::fmt::Display for Reason {
@@ -87,6 +92,7 @@ impl std::fmt::Display for Reason {
             Self::Shape => "a shape that is fixed",
             Self::Updates => "a number of updates",
             Self::Equal => "methods that have time or operations in common",
+            Self::Automatic => "an iteration count by penalised likelihood",
         })
     }
 }

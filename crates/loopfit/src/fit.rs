@@ -48,6 +48,7 @@ pub struct Fit<'a> {
     pub(crate) methods: Vec<Method>,
     activations: Option<Vec<Activation>>,
     iterations: Option<Vec<usize>>,
+    pub(crate) automatic: bool,
     paper: Option<bool>,
     pub(crate) test_fraction: Option<f64>,
     pub(crate) refit: Option<bool>,
@@ -109,6 +110,7 @@ impl<'a> Fit<'a> {
             methods: Method::ALL.to_vec(),
             activations: None,
             iterations: None,
+            automatic: false,
             paper: None,
             test_fraction: None,
             refit: None,
@@ -234,6 +236,13 @@ impl<'a> Fit<'a> {
     /// Share of the groups that are held out for the test score; 0.2 by default, and 0 gives everything to training.
     pub fn test_fraction(mut self, share: f64) -> Self {
         self.test_fraction = Some(share);
+        self
+    }
+
+    /// A loop whose iteration count is chosen by penalised likelihood, from all rows that are not for the test: loops of T = 1, 2, 4, ...,
+    /// 64 are fitted to all of them, and the penalty of the paper's risk bound decides, with a factor that the fits calibrate.
+    pub fn automatic_iterations(mut self) -> Self {
+        self.automatic = true;
         self
     }
 

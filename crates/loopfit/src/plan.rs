@@ -83,6 +83,7 @@ impl<'a> Plan<'a> {
             Arc::make_mut(&mut replication.problem).bounds.output = bound;
         }
         let (train, valid) = (&replication.problem.train, &replication.problem.valid);
+        let samples = train.n() + valid.n();
         let rows = |n: usize| text::integer(n as u64);
         let test = match replication.test_rows {
             0 => String::new(),
@@ -90,20 +91,31 @@ impl<'a> Plan<'a> {
         };
         let mut notes = source.notes();
         notes.extend(replication.notes.iter().cloned());
-        notes.push(format!(
-            "rows: {} for training, {} for validation{test}; inputs: {}",
-            rows(train.n()),
-            rows(valid.n()),
-            train.d()
-        ));
-        notes.extend(more_numbers_than_rows(request.budget, train.n()));
+        let trained = match fit.automatic {
+            true => samples,
+            false => train.n(),
+        };
+        let parts = match fit.automatic {
+            true => format!("{} for training and the choice of T", rows(samples)),
+            false => format!(
+                "{} for training, {} for validation",
+                rows(train.n()),
+                rows(valid.n())
+            ),
+        };
+        notes.push(format!("rows: {parts}{test}; inputs: {}", train.d()));
+        notes.extend(more_numbers_than_rows(request.budget, trained));
         let inputs = replication.preprocessing.feature_names();
         let left_out = request.leave_out_what_cannot_fit([&*replication.problem]);
         notes.extend(left_out.map_err(|error| fit.with_inputs(error, &inputs))?);
         if let Some(seconds) = fit.planned_seconds() {
             request.updates = request.updates_within(&*engine, &replication, seconds)?;
         }
-        let searches = Searches::new(request, replication, fit.seed)?;
+        let prepare = match fit.automatic {
+            true => Searches::automatic,
+            false => Searches::new,
+        };
+        let searches = prepare(request, replication, fit.seed)?;
         Ok(Self {
             subject: Subject::new(source, fit.noise, inputs),
             fit,

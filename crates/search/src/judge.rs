@@ -1,21 +1,18 @@
 //! What test samples say of a model: the only place where they are read.
 
 use crate::SearchError;
+use crate::truth::Truth;
 use loopfit_data::{Simulation, Table};
 use loopfit_fitted::FittedModel;
-use loopfit_likelihood::{Energy, Nodes};
 use std::sync::Arc;
-
-/// Side of the grid on which densities are compared with the target (F.4.5).
-const HELLINGER_SIDE: usize = 256;
 
 /// Where a model is tested.
 #[derive(Clone, Debug)]
 pub(crate) enum Judge {
     /// Score on these rows.
     Rows { table: Arc<Table>, rows: Vec<usize> },
-    /// Squared Hellinger distance from a known density.
-    Density { simulation: Simulation, seed: u64 },
+    /// Squared Hellinger distance from a known law.
+    Law { simulation: Simulation, seed: u64 },
 }
 
 /// What test samples say of a model.
@@ -48,24 +45,10 @@ impl Judge {
                     also: score.also,
                 })
             }
-            Self::Density { simulation, seed } => {
-                let grid = Energy::new(
-                    simulation.dim(),
-                    Nodes::Grid {
-                        side: HELLINGER_SIDE,
-                    },
-                )?;
-                let points = grid.node_points();
-                let target = simulation.target(*seed);
-                let truth: Vec<f64> = points.chunks(grid.d()).map(|x| target.eval(x)).collect();
-                let predictor = model.predictor();
-                let fitted =
-                    predictor.predict(&points.iter().map(|v| *v as f32).collect::<Vec<_>>());
-                Ok(Judgement {
-                    error: grid.hellinger_squared(&truth, &fitted),
-                    also: Vec::new(),
-                })
-            }
+            Self::Law { simulation, seed } => Ok(Judgement {
+                error: Truth::new(*simulation, *seed)?.of_model(model)?,
+                also: Vec::new(),
+            }),
         }
     }
 }

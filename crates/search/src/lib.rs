@@ -29,12 +29,14 @@ pub mod estimate;
 pub mod family;
 pub mod fit;
 pub mod halving;
+pub mod iterations;
 mod judge;
 pub mod plan;
 pub mod protocol;
 pub mod refit;
 pub mod replication;
 pub mod shapes;
+pub mod truth;
 
 pub use error::SearchError;
 pub use family::Family;

@@ -17,6 +17,8 @@ use std::sync::Arc;
 const TEST_SIZE: usize = 32_768;
 /// Test draws of a density (F.4.5).
 const TEST_DRAWS: usize = 65_536;
+/// What a model of a known law of classes or draws is judged by.
+pub const HELLINGER: &str = "squared Hellinger distance";
 
 /// What a search sees: training and validation samples in model units, never test samples.
 #[derive(Clone, Debug)]
@@ -236,6 +238,7 @@ impl Source {
     pub fn task(&self) -> Task {
         match self {
             Self::Simulation { simulation, .. } if simulation.is_density() => Task::Density,
+            Self::Simulation { simulation, .. } if simulation.is_binary() => Task::Binary,
             Self::Simulation { .. } => Task::Regression,
             Self::Table(source) => source.decision.task,
         }
@@ -244,7 +247,7 @@ impl Source {
     /// What [`Replication::judge`] measures: what fits with this noise make small, on test samples.
     pub fn metric(&self, noise: Option<Noise>) -> &'static str {
         match (self, self.measure(noise)) {
-            (Self::Simulation { .. }, Measure::Nll) => "squared Hellinger distance",
+            (Self::Simulation { .. }, Measure::Nll | Measure::LogLoss) => HELLINGER,
             (Self::Simulation { .. }, measure) => measure.against_f0(),
             (Self::Table(_), measure) => measure.of_test(),
         }
@@ -343,15 +346,13 @@ fn simulate(
             return Err(SearchError::NoSamples(part));
         }
     }
-    let density = simulation.is_density();
-    let draw = simulation.draw(seed, n_train, n_valid, if density { 0 } else { TEST_SIZE });
+    let (task, density) = (from.task(), simulation.is_density());
+    // A law of classes or draws is compared with the known one.
+    let law = task != Task::Regression;
+    let test_rows = if law { 0 } else { TEST_SIZE };
+    let draw = simulation.draw(seed, n_train, n_valid, test_rows);
     let (train, valid) = (draw.train.to_table(&source), draw.valid.to_table(&source));
     let target = (!density).then_some("y");
-    let task = if density {
-        Task::Density
-    } else {
-        Task::Regression
-    };
     let roles = Roles::new(&train, target, None, &[])?;
     let all = |n: usize| (0..n).collect::<Vec<usize>>();
     let preprocessing = Preprocessing::fit(&train, &roles, task, &all(n_train), Scaling::Raw)?;
@@ -361,8 +362,8 @@ fn simulate(
         likelihood: likelihood(task, simulation.dim(), noise)?,
         bounds: bounds(task),
     };
-    let judge = if density {
-        Judge::Density { simulation, seed }
+    let judge = if law {
+        Judge::Law { simulation, seed }
     } else {
         Judge::Rows {
             table: Arc::new(draw.test.to_table(&source)),
@@ -373,7 +374,7 @@ fn simulate(
         problem: Arc::new(problem),
         preprocessing,
         source,
-        test_rows: if density { 0 } else { TEST_SIZE },
+        test_rows,
         notes: Vec::new(),
         metric: from.metric(noise),
         valid: (Arc::new(valid), all(n_valid)),
@@ -446,7 +447,9 @@ impl Replication {
     /// density with a known target has its likelihood on test draws as well.
     pub fn judge_all(&self, model: &FittedModel) -> Result<Vec<(&'static str, f64)>, SearchError> {
         let mut measured = vec![(self.metric, self.judge(model)?.error)];
-        if let Judge::Density { simulation, seed } = &self.judge {
+        if let Judge::Law { simulation, seed } = &self.judge
+            && simulation.is_density()
+        {
             let draws = simulation.draw(*seed, 0, 0, TEST_DRAWS).test;
             let rows: Vec<usize> = (0..TEST_DRAWS).collect();
             let score = model.score(&draws.to_table(&self.source), &rows)?;

@@ -5,7 +5,7 @@ use crate::protocol::{Named, Study};
 use std::path::Path;
 
 /// Name and protocol of each, in the order in which `paper` runs its six.
-const PROTOCOLS: [(&str, &str); 17] = [
+const PROTOCOLS: [(&str, &str); 20] = [
     ("cap-path", include_str!("../protocols/cap-path.toml")),
     (
         "iteration-path",
@@ -36,6 +36,18 @@ const PROTOCOLS: [(&str, &str); 17] = [
         include_str!("../protocols/transformer-simulations.toml"),
     ),
     (
+        "schedule-fixed",
+        include_str!("../protocols/schedule-fixed.toml"),
+    ),
+    (
+        "schedule-growing",
+        include_str!("../protocols/schedule-growing.toml"),
+    ),
+    (
+        "schedule-simulations",
+        include_str!("../protocols/schedule-simulations.toml"),
+    ),
+    (
         "iteration-controls",
         include_str!("../protocols/iteration-controls.toml"),
     ),
@@ -59,7 +71,11 @@ const PROTOCOLS: [(&str, &str); 17] = [
 ];
 
 /// Studies that run together under one name.
-const GROUPS: [(&str, &[&str]); 2] = [
+const GROUPS: [(&str, &[&str]); 3] = [
+    (
+        "theorems",
+        &["schedule-fixed", "schedule-growing", "schedule-simulations"],
+    ),
     (
         "paper",
         &[
@@ -147,7 +163,7 @@ fn in_folder(folder: &Path) -> Result<Vec<Named>, StudyError> {
 const CORRECTIONS: [(&str, &str); 3] = [
     (
         "the study `separation` does that",
-        "Correction: `separation` presets T = 64 for every n as well; no built-in study lets T grow with n.",
+        "Correction: `separation` presets T = 64 for every n as well; `schedule-fixed` lets T grow with n.",
     ),
     (
         "four classification data sets under the paper's caps and protocol",

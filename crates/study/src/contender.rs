@@ -19,10 +19,57 @@ pub enum Contender {
     Built,
     /// The most likely Loop of a route.
     Route(Origin),
+    /// Loop at the iteration count of a rule.
+    Chosen(Rule),
+    /// Local polynomials with the best bandwidth.
+    Smoother,
     /// The best affine function.
     Linear,
     /// The best constant.
     Constant,
+}
+
+/// How a schedule's study chooses an iteration count beside the theorem's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// The theorem's at the smallest sample size.
+    Fixed,
+    /// The likelihood of all rows, less a penalty.
+    Penalised,
+    /// The likelihood of one sample that is held out.
+    Validation,
+    /// The mean of such likelihoods over folds.
+    CrossValidation,
+    /// Distances between the fits.
+    Lepski,
+}
+
+impl Rule {
+    /// All rules.
+    pub const ALL: [Self; 5] = [
+        Self::Fixed,
+        Self::Penalised,
+        Self::Validation,
+        Self::CrossValidation,
+        Self::Lepski,
+    ];
+
+    /// The name in the store, and the one in reports.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Fixed => ("fixed", "T fixed"),
+            Self::Penalised => ("penalised", "T penalised"),
+            Self::Validation => ("validation", "T by validation"),
+            Self::CrossValidation => ("cross-validation", "T by cross-validation"),
+            Self::Lepski => ("lepski", "T by Lepski"),
+        }
+    }
+}
+
+impl From<Rule> for Contender {
+    fn from(rule: Rule) -> Self {
+        Self::Chosen(rule)
+    }
 }
 
 impl From<Method> for Contender {
@@ -39,6 +86,8 @@ impl Display for Contender {
             Self::Cut { t } => write!(f, "{}, T = {t}", Method::Loop),
             Self::Built => write!(f, "witness as built"),
             Self::Route(origin) => origin.fmt(f),
+            Self::Chosen(rule) => write!(f, "{}, {}", Method::Loop, rule.names().1),
+            Self::Smoother => write!(f, "smoother"),
             Self::Linear => write!(f, "linear model"),
             Self::Constant => write!(f, "constant"),
         }
@@ -49,21 +98,23 @@ impl Contender {
     /// What needs no fit.
     pub(crate) const BASELINES: [Self; 2] = [Self::Linear, Self::Constant];
 
-    /// `single`, `loop`, `untied`, `loop-T016`, `loop-built`, `loop-from-random`, `linear` or `constant`.
+    /// `single`, `loop`, `untied`, `loop-T016`, `loop-built`, `loop-from-random`, `loop-penalised`, `smoother`, `linear` or `constant`.
     pub fn key(self) -> String {
         match self {
             Self::Cut { t } => format!("{}-T{t:03}", self.method()),
             Self::Built => format!("{}-built", self.method()),
             Self::Route(origin) => format!("{}-from-{}", self.method(), origin.key()),
+            Self::Chosen(rule) => format!("{}-{}", self.method(), rule.names().0),
             _ => self.method().to_string(),
         }
     }
 
-    /// `single`, `loop`, `untied`, `linear` or `constant`.
+    /// `single`, `loop`, `untied`, `smoother`, `linear` or `constant`.
     fn method(self) -> &'static str {
         match self {
             Self::Method(method) => method.key(),
-            Self::Cut { .. } | Self::Built | Self::Route(_) => Method::Loop.key(),
+            Self::Cut { .. } | Self::Built | Self::Route(_) | Self::Chosen(_) => Method::Loop.key(),
+            Self::Smoother => "smoother",
             Self::Linear => "linear",
             Self::Constant => "constant",
         }
@@ -92,11 +143,10 @@ impl Contender {
         let on_path = at.and_then(|at| name.strip_suffix(&format!("@{at}")));
         let key = on_path.unwrap_or(name);
         let named = Method::ALL.map(Self::Method).into_iter();
-        let routes = Origin::ALL
-            .map(Self::Route)
-            .into_iter()
-            .chain([Self::Built]);
-        let mut all = named.chain(routes).chain(Self::BASELINES);
+        let routes = Origin::ALL.map(Self::Route).into_iter();
+        let rules = Rule::ALL.map(Self::Chosen).into_iter();
+        let others = routes.chain(rules).chain([Self::Built, Self::Smoother]);
+        let mut all = named.chain(others).chain(Self::BASELINES);
         let known = all.find(|own| own.key() == key);
         known.or_else(|| {
             let t = key.strip_prefix(Method::Loop.key())?.strip_prefix("-T")?;
@@ -123,6 +173,12 @@ mod tests {
                 "loop-from-growing",
                 "Loop, growing T",
             ),
+            (
+                Rule::Penalised.into(),
+                "loop-penalised",
+                "Loop, T penalised",
+            ),
+            (Contender::Smoother, "smoother", "smoother"),
             (Contender::Linear, "linear", "linear model"),
             (Contender::Constant, "constant", "constant"),
         ];

@@ -10,7 +10,7 @@ use crate::protocol::{Case, Way};
 use crate::run::Prepared;
 use crate::task::Phase;
 use crate::trial::Trial;
-use crate::{continuation, searched, shortlist, sieve};
+use crate::{continuation, schedule, searched, shortlist, sieve};
 use loopfit_engine::{FitSpec, flops_per_gradient, flops_per_update};
 use loopfit_likelihood::Likelihood;
 
@@ -69,7 +69,10 @@ pub(crate) fn task_cost(
     let trial = Trial::new(&prepared.sources, study, case, split, seed);
     let methods = &study.methods;
     let samples = match (&study.way, phase) {
-        (Way::Continuation(_) | Way::Search(_) | Way::Sieve(_), Phase::Development) => {
+        (
+            Way::Continuation(_) | Way::Search(_) | Way::Sieve(_) | Way::Schedule(_),
+            Phase::Development,
+        ) => {
             return Ok(0.0);
         }
         (Way::Continuation(path), Phase::Confirmation) => {
@@ -80,6 +83,7 @@ pub(crate) fn task_cost(
             return searched::cost(plan, methods, &trial);
         }
         (Way::Sieve(own), Phase::Confirmation) => sieve::samples(own, methods, &trial)?,
+        (Way::Schedule(own), Phase::Confirmation) => return schedule::cost(own, &trial),
     };
     Ok(samples.iter().map(Sample::cost).sum())
 }

@@ -6,7 +6,7 @@ use crate::recorder::Job;
 use crate::run::{self, Prepared};
 use crate::task::{Phase, Task};
 use crate::trial::Trial;
-use crate::{continuation, cost, searched, shortlist, sieve};
+use crate::{continuation, cost, schedule, searched, shortlist, sieve};
 use loopfit_engine::{Backend, FitSpec, flops_per_update};
 use loopfit_model::Method;
 use loopfit_search::cost::Timing;
@@ -106,6 +106,10 @@ impl Prepared<'_> {
             Way::Search(plan) => {
                 let count: f64 = counts.iter().map(|(_, count)| count).sum();
                 Ok(count * searched::seconds(plan, methods, &trial, backend)?)
+            }
+            Way::Schedule(own) => {
+                let count: f64 = counts.iter().map(|(_, count)| count).sum();
+                Ok(count * schedule::seconds(own, &trial, backend)?)
             }
         }
     }

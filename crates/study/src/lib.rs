@@ -14,7 +14,7 @@
 //! - [`published`]: the numbers that the paper prints;
 //! - [`report`]: tables and figures of a study beside the published numbers.
 //!
-//! `forecast` says how long a run will take. Inside, `continuation`, `shortlist`, `searched` and `sieve` (with the networks of `witnessed`) are the ways of fitting, behind the calls of `way`; they see a
+//! `forecast` says how long a run will take. Inside, `continuation`, `shortlist`, `searched`, `sieve` (with the networks of `witnessed`) and `schedule` are the ways of fitting, behind the calls of `way`; they see a
 //! `trial`'s training and validation samples and write their fits through a `recorder`. Test
 //! samples are behind a door that opens for frozen choices alone.
 
@@ -45,6 +45,7 @@ mod forecast;
 mod grid;
 mod recorder;
 mod runner;
+mod schedule;
 mod searched;
 mod shortlist;
 mod sieve;
@@ -53,7 +54,7 @@ mod trial;
 mod way;
 mod witnessed;
 
-pub use contender::Contender;
+pub use contender::{Contender, Rule};
 pub use error::StudyError;
 pub use protocol::{Named, Study};
 pub use shortlist::Screened;

@@ -5,7 +5,7 @@
 //! samples with another hash than the fit's, give no model.
 
 use crate::StudyError;
-use crate::protocol::{Case, Named};
+use crate::protocol::{Case, Named, Way};
 use crate::results::{Point, Results, Value, read};
 use crate::store::Store;
 use crate::trial::{Sources, Trial};
@@ -49,7 +49,9 @@ impl Models {
         let results = read(store, named)?;
         let sources = Sources::unchecked(named, data_dir);
         let mut models = Self::default();
-        for case in &named.study.cases {
+        // A schedule has a case for every size, and its models are of interest as points of a curve alone.
+        let shown = !matches!(named.study.way, Way::Schedule(_));
+        for case in named.study.cases.iter().filter(|_| shown) {
             match of_case(store, named, &results, &sources, case) {
                 Ok(best) => models.best.extend(best),
                 Err(error) => models.missing.push((case.title().to_string(), error)),

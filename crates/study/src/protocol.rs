@@ -6,15 +6,18 @@
 //! - `[shortlist]`: candidate shapes are screened on development seeds, a few of them are
 //!   fitted again on confirmation seeds (F.4.5 and F.4.6);
 //! - `[search]`: the search of `fit` and `compare`;
-//! - `[sieve]`: routes to the maximum of the likelihood over classes of networks.
+//! - `[sieve]`: routes to the maximum of the likelihood over classes of networks;
+//! - `[schedule]`: loops whose iterations follow the sample size (Theorems 4.4 and 4.5).
 
 mod check;
 mod quick;
+mod schedule;
 mod sieve;
 mod ways;
 mod written;
 
 pub(crate) use check::check_name;
+pub use schedule::{Follow, Growth, Schedule};
 pub(crate) use sieve::ROUNDS;
 pub use sieve::{Order, Origin, Route, Sieve, WitnessOf};
 pub use ways::{
@@ -63,7 +66,7 @@ pub struct Study {
     pub way: Way,
     /// How one of the cases on the same data is chosen by validation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<Rule>,
+    pub rule: Option<CaseRule>,
     /// What `--quick` makes of it.
     #[serde(skip_serializing_if = "Quick::is_default")]
     pub quick: Quick,
@@ -156,6 +159,9 @@ pub struct Case {
     /// The network of the proofs that a sieve compares with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<WitnessOf>,
+    /// What Loop's iterations follow in a schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<Follow>,
 }
 
 impl Case {
@@ -205,7 +211,7 @@ pub struct PathShapes {
 /// How one of the cases on the same data is chosen, by validation samples alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rule {
+pub enum CaseRule {
     /// For each method the one with the lowest validation error, averaged over seeds and places (F.4.3).
     LowestMean,
     /// The one with the largest of the smaller relative improvements of Loop over Single and Untied (F.4.6).
@@ -291,6 +297,7 @@ impl Study {
         let written: Written = toml::from_str(text)
             .map_err(|e| wrong(loopfit_search::protocol::one_sentence(text, &e)))?;
         let study = Self::try_from(written).map_err(wrong)?.expanded();
+        let study = study.scheduled().map_err(wrong)?;
         study.check().map_err(wrong)?;
         Ok(study)
     }

@@ -4,6 +4,7 @@ mod density;
 mod figures;
 mod records;
 mod rule;
+mod schedule;
 mod sieve;
 mod splits;
 mod tables;
@@ -12,7 +13,7 @@ mod trend;
 use crate::StudyError;
 use crate::builtin;
 use crate::models::Models;
-use crate::protocol::{Named, Seeds};
+use crate::protocol::{Named, Seeds, Way};
 use crate::published::Published;
 use crate::results::{Point, Results, read};
 use crate::store::{Store, short};
@@ -32,6 +33,8 @@ pub fn report(store: &Store, named: &Named, models: &Models) -> Result<Document,
         blocks.push(Block::Text(
             "No replication is finished yet; run the study to resume it.".to_string(),
         ));
+    } else if matches!(named.study.way, Way::Schedule(_)) {
+        blocks.extend(schedule::section(&results));
     } else {
         blocks.extend(records::screen(&results));
         blocks.extend(rule::section(&results, &published));

@@ -4,7 +4,8 @@
 use crate::StudyError;
 use crate::baseline;
 use crate::contender::Contender;
-use crate::protocol::{Case, Named, PathStage, Study, Way};
+use crate::protocol::{Case, Follow, Named, PathStage, Study, Way};
+use crate::schedule::smoother;
 use crate::store::{Choice, Frozen, Store, StoredFit, check_regular};
 use loopfit_data::catalog::DataSet;
 use loopfit_data::preprocess::Target;
@@ -13,7 +14,10 @@ use loopfit_fitted::{FittedModel, Provenance};
 use loopfit_model::growth::Normalisation;
 use loopfit_model::{ArchitectureChoice, Budget, Parameters};
 use loopfit_search::SearchError;
-use loopfit_search::replication::{Problem, Replication, Source, TableOptions, TableSource};
+use loopfit_search::replication::{
+    HELLINGER, Problem, Replication, Source, TableOptions, TableSource,
+};
+use loopfit_search::truth::Truth;
 use serde_json::json;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -319,10 +323,63 @@ impl<'a> Trial<'a> {
         task: &str,
     ) -> Result<Vec<(String, String, f64)>, StudyError> {
         let mut scores = Vec::new();
+        if self.case.follow.is_some() {
+            return self.judge_by_truth(frozen, store, study, task);
+        }
         for choice in frozen.choices() {
             for (metric, value) in self.judge_one(choice, store, study, task)? {
                 scores.push((choice.name.clone(), metric.to_string(), value));
             }
+        }
+        Ok(scores)
+    }
+
+    /// The same for a schedule, whose models are compared with the law that they were drawn from.
+    fn judge_by_truth(
+        &self,
+        frozen: &Frozen,
+        store: &Store,
+        study: &str,
+        task: &str,
+    ) -> Result<Vec<(String, String, f64)>, StudyError> {
+        let wrong = |e: SearchError| self.wrong(e);
+        let (sealed, follow) = (self.at_place(None)?, self.follow()?);
+        let source = self
+            .sources
+            .source(self.case, self.split, self.own_size())?;
+        let Source::Simulation { simulation, .. } = &*source else {
+            return Err(self.no_schedule());
+        };
+        let truth = Truth::new(*simulation, self.seed).map_err(wrong)?;
+        let mut known: HashMap<&str, f64> = HashMap::new();
+        let mut scores = Vec::new();
+        for choice in frozen.choices() {
+            // Several rules may have chosen one fit.
+            let seen = choice
+                .fit
+                .as_deref()
+                .and_then(|fit| known.get(fit).copied());
+            let value = match (seen, Contender::of_choice(&choice.name, choice.at)) {
+                (Some(value), _) => value,
+                (None, Some(Contender::Smoother)) => {
+                    let unit = self.visible()?.normalisation;
+                    let unit = unit.map_or((0.0, 1.0), |n| (n.mean, n.sd));
+                    let train = &sealed.problem.train;
+                    let risk = smoother::oracle_risk(train, unit, follow.smoothness, &truth);
+                    risk.map_err(wrong)?
+                }
+                _ => match self.chosen(choice, &sealed, store, study, task)? {
+                    (parameters, true) => {
+                        let model = sealed.model(parameters);
+                        truth.of_model(&model).map_err(wrong)?
+                    }
+                    (_, false) => f64::NAN,
+                },
+            };
+            if let Some(fit) = &choice.fit {
+                known.insert(fit, value);
+            }
+            scores.push((choice.name.clone(), HELLINGER.to_string(), value));
         }
         Ok(scores)
     }
@@ -335,13 +392,31 @@ impl<'a> Trial<'a> {
         task: &str,
     ) -> Result<Vec<(&'static str, f64)>, StudyError> {
         let sealed = self.at_place(choice.at)?;
-        let (parameters, validation) = match &choice.fit {
+        let (parameters, good) = self.chosen(choice, &sealed, store, study, task)?;
+        let model = sealed.model(parameters);
+        let measured = match good {
+            true => sealed.replication.judge_all(&model),
+            false => Ok(vec![(sealed.replication.metric(), f64::NAN)]),
+        };
+        measured.map_err(|e| self.wrong(e))
+    }
+
+    /// The coefficients of a choice, and whether they had a finite validation loss.
+    fn chosen(
+        &self,
+        choice: &Choice,
+        sealed: &Sealed,
+        store: &Store,
+        study: &str,
+        task: &str,
+    ) -> Result<(Parameters, bool), StudyError> {
+        Ok(match &choice.fit {
             None => {
                 let parameters = match Contender::of_choice(&choice.name, choice.at) {
                     Some(Contender::Linear) => baseline::linear(&sealed.problem),
                     _ => baseline::constant(&sealed.problem),
                 };
-                (parameters, 0.0)
+                (parameters, true)
             }
             Some(fit) => {
                 let missing = || StudyError::Broken {
@@ -349,21 +424,41 @@ impl<'a> Trial<'a> {
                     what: format!("choice {} of task {task}", choice.name),
                     why: format!("its fit {fit} is not there"),
                 };
-                let stored = store.fit(study, task, fit)?.ok_or_else(missing)?;
-                (stored.outcome.parameters, stored.outcome.validation)
+                let outcome = store.fit(study, task, fit)?.ok_or_else(missing)?.outcome;
+                let good = outcome.validation.is_finite();
+                (outcome.parameters, good)
             }
-        };
-        let model = sealed.model(parameters);
-        let measured = match validation.is_finite() {
-            true => sealed.replication.judge_all(&model),
-            false => Ok(vec![(sealed.replication.metric(), f64::NAN)]),
-        };
-        measured.map_err(|e| self.wrong(e))
+        })
+    }
+
+    /// What the loop follows, which [`Study::check`] makes sure of in a schedule.
+    pub(crate) fn follow(&self) -> Result<&Follow, StudyError> {
+        self.case.follow.as_ref().ok_or_else(|| self.no_schedule())
+    }
+
+    fn no_schedule(&self) -> StudyError {
+        StudyError::Data {
+            case: self.case.name.clone(),
+            why: "it is not of a schedule over a simulation".to_string(),
+        }
+    }
+
+    /// Standard deviation of the response noise of a simulation, where there is one.
+    pub(crate) fn noise_sd(&self) -> Result<Option<f64>, StudyError> {
+        let source = self
+            .sources
+            .source(self.case, self.split, self.own_size())?;
+        Ok(match &*source {
+            Source::Simulation { simulation, .. } => simulation.noise_sd(),
+            Source::Table(_) => None,
+        })
     }
 
     fn own_size(&self) -> (usize, usize) {
         let (train, valid) = (self.case.train, self.case.valid);
-        (train.unwrap_or_default(), valid.unwrap_or_default())
+        // A schedule needs no validation sample, and a simulation draws one.
+        let least = usize::from(self.case.follow.is_some());
+        (train.unwrap_or_default(), valid.unwrap_or(least))
     }
 
     /// A fit that was chosen at a place of the axis as a model that says where it came from; none if it was fitted to other samples.

@@ -8,7 +8,7 @@ use crate::shortlist::{self, Kept};
 use crate::store::Choice;
 use crate::task::Phase;
 use crate::trial::Trial;
-use crate::{continuation, searched, sieve};
+use crate::{continuation, schedule, searched, sieve};
 use loopfit_model::Method;
 use rayon::prelude::*;
 
@@ -17,7 +17,7 @@ impl Way {
     pub(crate) fn shortlist(&self) -> Option<&Shortlist> {
         match self {
             Self::Shortlist(list) => Some(list),
-            Self::Continuation(_) | Self::Search(_) | Self::Sieve(_) => None,
+            Self::Continuation(_) | Self::Search(_) | Self::Sieve(_) | Self::Schedule(_) => None,
         }
     }
 
@@ -30,7 +30,7 @@ impl Way {
     pub(crate) fn stages(&self) -> &[PathStage] {
         match self {
             Self::Continuation(path) => &path.stages,
-            Self::Shortlist(_) | Self::Search(_) | Self::Sieve(_) => &[],
+            Self::Shortlist(_) | Self::Search(_) | Self::Sieve(_) | Self::Schedule(_) => &[],
         }
     }
 
@@ -41,6 +41,7 @@ impl Way {
             Self::Shortlist(list) => shortlist::check(list, methods, trial),
             Self::Search(plan) => searched::check(plan, methods, trial),
             Self::Sieve(own) => sieve::check(own, methods, trial),
+            Self::Schedule(own) => schedule::check(own, trial),
         }
     }
 
@@ -52,6 +53,7 @@ impl Way {
             (Self::Shortlist(list), Phase::Confirmation) => list.confirmation_work(methods),
             (Self::Search(plan), _) => searched::work(plan, case, methods).unwrap_or_default(),
             (Self::Sieve(own), _) => sieve::work(own, case, methods),
+            (Self::Schedule(own), _) => schedule::work(own, case),
         }
     }
 
@@ -80,6 +82,7 @@ impl Way {
             (Self::Sieve(own), _) => of_each(methods, |method| {
                 sieve::choose(own, method, trial, recorder)
             }),
+            (Self::Schedule(own), _) => schedule::choose(own, trial, recorder),
         }
     }
 }

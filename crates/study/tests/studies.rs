@@ -9,7 +9,7 @@ use loopfit_study::progress::Progress;
 use loopfit_study::protocol::{Named, Study, Way};
 use loopfit_study::run::Prepared;
 use loopfit_study::store::{self, Store, merge};
-use loopfit_study::{Shard, StudyError, builtin, report, results};
+use loopfit_study::{Contender, Rule, Shard, StudyError, builtin, report, results};
 use std::path::Path;
 
 /// The quick size of a built-in study.
@@ -75,6 +75,90 @@ fn threads_and_shares_do_not_change_the_content() {
         run(&named, &place("one"), Shard::WHOLE, 2).unwrap();
         assert!(content(&place("one")) == expected, "{name}: again");
     }
+}
+
+const SCHEDULE: &str = r#"
+title = "Small schedule"
+axis = "observations n"
+seeds = { first = 1, count = 2 }
+[[cases]]
+name = "density"
+curve = "Densities"
+data = "sim:packing:dim=1,smoothness=1,bound=40,law=energy"
+budget = 24
+follow = { smoothness = 1, constant = 0.1, q = 2, cells = 1.5, vertex = 0.6 }
+[[cases]]
+name = "classes"
+data = "sim:packing:dim=1,smoothness=1,bound=80,law=bernoulli"
+budget = 24
+follow = { smoothness = 1, constant = 0.1, q = 2, cells = 1.5, vertex = 0.6 }
+[[cases]]
+name = "responses"
+data = "sim:series:smoothness=0.5,signs=equal"
+follow = { smoothness = 0.5, constant = 0.1, growth = { gamma = 0.1, cap = 16, state = 0.3 } }
+[schedule]
+sizes = [64, 128, 256]
+ladder = [1, 2]
+updates = 96
+folds = 2
+lepski = 0.01
+[schedule.protocol]
+rungs = [{ fits = 2, share = 0.5, shorten = 2 }, { fits = 1, share = 0.5 }]
+"#;
+
+/// On one thread, on three and in shares; every rule chooses among the same fits, which are judged by their distance from the truth,
+/// and so is a smoother.
+#[test]
+fn a_schedule_runs_and_is_reported() {
+    let study = Study::parse("schedule", SCHEDULE).unwrap();
+    let named = Named::new("small-schedule", study);
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    run(&named, &place("one"), Shard::WHOLE, 1).unwrap();
+    let expected = content(&place("one"));
+    run(&named, &place("three"), Shard::WHOLE, 3).unwrap();
+    assert!(content(&place("three")) == expected);
+    for index in [2, 1] {
+        run(&named, &place("shards"), Shard { index, count: 2 }, 1).unwrap();
+    }
+    merge(&[place("shards")], &place("merged")).unwrap();
+    assert!(content(&place("merged")) == expected);
+    let store = Store::open(&place("one")).unwrap();
+    let found = results::read(&store, &named).unwrap();
+    assert_eq!((found.points.len(), found.tasks), (9, (18, 18)));
+    for point in &found.points {
+        assert_eq!(point.metric, "squared Hellinger distance");
+        let cuts: Vec<f64> = point
+            .entries
+            .iter()
+            .filter(|e| matches!(e.of, Contender::Cut { .. }))
+            .flat_map(|e| e.numbers())
+            .collect();
+        for rule in Rule::ALL.map(Contender::Chosen) {
+            let chosen = point.entry(rule).unwrap().numbers();
+            assert!(chosen.iter().all(|v| cuts.contains(v)), "{rule}");
+        }
+        let values = point.entries.iter().flat_map(|e| e.numbers());
+        assert!(
+            values.into_iter().all(|v| (0.0..=2.0).contains(&v)),
+            "{point:?}"
+        );
+        let mean = |of: Contender| point.entry(of).unwrap().mean();
+        // An oracle is better than a constant, of which it could be one.
+        assert!(mean(Contender::Smoother) <= mean(Contender::Constant) + 0.02);
+    }
+    let document = report::report(&store, &named, &Models::default()).unwrap();
+    let text = document.to_markdown("figures/");
+    for part in [
+        "Slopes beside",
+        "Loop over Untied",
+        "What each rule",
+        "Densities",
+        "T penalised",
+    ] {
+        assert!(text.contains(part), "{part}");
+    }
+    assert!(!text.contains("NaN"));
 }
 
 /// Four machines at once in one directory: whatever each takes over from the others, the merged

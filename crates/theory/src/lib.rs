@@ -52,6 +52,6 @@ pub use integral::{Cubature, CubatureKind, Integration};
 pub use oracle::Oracle;
 pub use problem::{LoopClass, Problem, Widths};
 pub use rate::Rates;
-pub use schedule::{FirstWidths, FixedBudget, GrowingBudget};
+pub use schedule::{FirstWidths, FixedBudget, GrowingBudget, fixed_order};
 pub use sensitivity::Sensitivity;
 pub use thresholds::Thresholds;

@@ -69,9 +69,20 @@ pub fn sample_size(n: f64) -> Result<f64, Error> {
 /// # Reference
 /// Theorem 4.4, equation (18).
 pub fn fixed_iterations(a: f64, n: f64) -> f64 {
+    ceil(fixed_order(a, n)).max(1.0)
+}
+
+/// The order of the iteration count of a fixed budget, of which a schedule takes a multiple.
+///
+/// # Formula
+#[doc = loopfit_tex::tex!(r"n^{1/(a+1)} \{\log(en)\}^{a/(a+1)}")]
+///
+/// # Reference
+/// Theorem 4.4, equation (18).
+pub fn fixed_order(a: f64, n: f64) -> f64 {
     // n / {n / log(en)}^(a/(a+1)): the power is small where n itself is the answer.
     let excess = log(n / (1.0 + log(n)));
-    ceil(n * exp(-excess * (a / (a + 1.0)))).max(1.0)
+    n * exp(-excess * (a / (a + 1.0)))
 }
 
 impl FixedBudget {

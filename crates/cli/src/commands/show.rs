@@ -93,6 +93,9 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         Some(assessment) => rows.extend(describe_assessment(assessment)),
         // A network that was constructed has seen no samples.
         None if p.training_samples.is_empty() => {}
+        None if p.validation.is_nan() => {
+            rows.push(("validation error", "no rows were held out".to_string()));
+        }
         None => {
             let error = error_of_loss(model.likelihood, &model.preprocessing, p.validation);
             let error = number::value(error, 4, Exponent::Own);

@@ -1,6 +1,6 @@
 //! Functions of a packing of a Hölder class, the hardest targets of the paper's lower bounds.
 
-use super::Function;
+use super::{Function, Observed};
 use loopfit_holder::{Differentiable, HolderClass, Member, Packing, Smoothness};
 use loopfit_numerics::stream::Stream;
 use std::fmt;
@@ -9,7 +9,8 @@ use std::str::FromStr;
 /// A function `f_omega` of the packing of a class `H_d^s(H)` at a radius.
 ///
 /// Its text is `dim=2,smoothness=1.5,bound=100,delta=0.001`, with `member=7` for a certain function
-/// instead of one drawn by the seed, and `noise=0.1` for another noise than 0.02.
+/// instead of one drawn by the seed, `noise=0.1` for another noise than 0.02, and `law=bernoulli` or `law=energy` for
+/// classes with this logit or draws with this log density instead of responses.
 ///
 /// # Reference
 /// Lemma C.3.
@@ -19,12 +20,41 @@ pub struct PackingTarget {
     delta: f64,
     member: Option<u64>,
     noise_sd: f64,
+    law: Law,
+}
+
+/// What is observed: responses with Gaussian noise, classes, or draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Law {
+    Gaussian,
+    Bernoulli,
+    Energy,
+}
+
+impl Law {
+    const ALL: [Self; 3] = [Self::Gaussian, Self::Bernoulli, Self::Energy];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gaussian => "gaussian",
+            Self::Bernoulli => "bernoulli",
+            Self::Energy => "energy",
+        }
+    }
 }
 
 /// Standard deviation of the response noise where none is given: that of the paper's bumps.
 const NOISE_SD: f64 = 0.02;
 /// What can be given, the required ones first.
-const KEYS: [&str; 6] = ["dim", "smoothness", "bound", "delta", "member", "noise"];
+const KEYS: [&str; 7] = [
+    "dim",
+    "smoothness",
+    "bound",
+    "delta",
+    "member",
+    "noise",
+    "law",
+];
 
 /// Why a text names no function of a packing.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -72,6 +102,7 @@ impl PackingTarget {
             delta: packing.delta(),
             member,
             noise_sd: NOISE_SD,
+            law: Law::Gaussian,
         })
     }
 
@@ -80,8 +111,21 @@ impl PackingTarget {
         self.class.smoothness().d()
     }
 
-    pub(super) fn noise_sd(self) -> f64 {
-        self.noise_sd
+    /// What is observed of the function.
+    pub(super) fn observed(self) -> Observed {
+        match self.law {
+            Law::Gaussian => Observed::Response {
+                noise_sd: self.noise_sd,
+            },
+            Law::Bernoulli => Observed::Classes,
+            Law::Energy => {
+                let packing =
+                    Packing::new(self.class, self.delta).expect("checked when it was named");
+                Observed::Draws {
+                    bound: packing.highest(),
+                }
+            }
+        }
     }
 
     /// The member that was named, or one drawn by the stream.
@@ -137,6 +181,17 @@ impl FromStr for PackingTarget {
                 return Err(wrong(5, value, needed));
             }
         }
+        if let Some(value) = values[6] {
+            let known = Law::ALL.into_iter().find(|law| law.name() == value);
+            target.law = known.ok_or_else(|| wrong(6, value, "gaussian, bernoulli or energy"))?;
+        }
+        if target.law != Law::Gaussian && values[5].is_some() {
+            return Err(wrong(
+                5,
+                values[5].unwrap_or_default(),
+                "left out: only responses have noise",
+            ));
+        }
         Ok(target)
     }
 }
@@ -181,6 +236,9 @@ impl fmt::Display for PackingTarget {
         }
         if self.noise_sd != NOISE_SD {
             write!(f, ",noise={}", shortest(self.noise_sd))?;
+        }
+        if self.law != Law::Gaussian {
+            write!(f, ",law={}", self.law.name())?;
         }
         Ok(())
     }

@@ -244,9 +244,55 @@ fn names_are_read_back_and_unknown_ones_list_the_known() {
     let error = "bump".parse::<Simulation>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "there is no simulation `bump`; the known ones are bumps, recurrence, friedman1, four-modes, double-well and \
-         packing:dim=d,smoothness=s,bound=H,delta=D"
+        "there is no simulation `bump`; the known ones are bumps, recurrence, friedman1, four-modes, double-well, \
+         packing:dim=d,smoothness=s,bound=H,delta=D and series:smoothness=s,signs=equal"
     );
+}
+
+/// One function as a logit and as a log density, against sums over a grid of 4096 cells.
+#[test]
+fn packings_draw_classes_and_densities() {
+    let text = "packing:dim=1,smoothness=1,bound=80,delta=0.06,member=3,law=";
+    let named = |law: &str| format!("{text}{law}").parse::<Simulation>().unwrap();
+    let (classes, draws) = (named("bernoulli"), named("energy"));
+    assert_eq!((classes.is_binary(), classes.is_density()), (true, false));
+    assert_eq!((draws.is_binary(), draws.is_density()), (false, true));
+    assert_eq!((classes.noise_sd(), draws.noise_sd()), (None, None));
+    assert_eq!(classes.to_string(), format!("{text}bernoulli"));
+    let target = draws.target(1);
+    let on_grid = |f: fn(f64) -> f64, below: f64| -> f64 {
+        let points = (0..4096).map(|i| (f64::from(i) + 0.5) / 4096.0);
+        points
+            .filter(|x| *x < below)
+            .map(|x| f(target.eval(&[x])))
+            .sum()
+    };
+    let n = 40_000;
+    let y = classes.draw(5, n, 0, 0).train.y;
+    assert!(y.iter().all(|y| [0.0, 1.0].contains(y)));
+    let ones = y.iter().sum::<f64>() / n as f64;
+    let expected = on_grid(|f| 1.0 / (1.0 + (-f).exp()), 1.0) / 4096.0;
+    // Four standard deviations of a share of so many.
+    assert!(
+        (ones - expected).abs() < 4.0 * 0.5 / 200.0,
+        "{ones} {expected}"
+    );
+    let x = draws.draw(5, n, 0, 0).train.x;
+    for below in [0.2, 0.3, 0.6] {
+        let share = x.iter().filter(|x| **x < below).count() as f64 / n as f64;
+        let expected = on_grid(f64::exp, below) / on_grid(f64::exp, 1.0);
+        assert!(
+            (share - expected).abs() < 4.0 * 0.5 / 200.0,
+            "{below}: {share} {expected}"
+        );
+    }
+    for (tail, says) in [
+        ("poisson", "gaussian, bernoulli or energy"),
+        ("energy,noise=1", "only responses"),
+    ] {
+        let error = format!("{text}{tail}").parse::<Simulation>().unwrap_err();
+        assert!(error.to_string().contains(says), "{error}");
+    }
 }
 
 #[test]

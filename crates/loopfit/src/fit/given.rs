@@ -127,6 +127,7 @@ impl Fit<'_> {
             (!self.shapes.is_empty(), Reason::Shape),
             (matches!(self.effort, Effort::Updates(_)), Reason::Updates),
             (self.equal.is_some(), Reason::Equal),
+            (self.automatic, Reason::Automatic),
         ];
         let Some((_, reason)) = reasons.into_iter().find(|(holds, _)| *holds) else {
             return Ok(true);
@@ -148,6 +149,19 @@ impl Fit<'_> {
 
     /// What makes no sense whatever the data are.
     fn check(&self) -> Result<(), Error> {
+        let loops = self.methods == Method::ALL || self.methods == [Method::Loop];
+        let shaped = !self.shapes.is_empty();
+        let unfit = [
+            (!loops, "loops alone"),
+            (shaped, "loops whose shape is not fixed"),
+            (self.architectures.len() > 1, "one architecture"),
+            (self.refit == Some(true), "a fit without validation rows"),
+        ];
+        if let (true, Some((_, of))) = (self.automatic, unfit.into_iter().find(|(holds, _)| *holds))
+        {
+            let given = Given::Automatic;
+            return Err(Error::Only { given, of });
+        }
         let empty = [
             (self.methods.is_empty(), "method"),
             (
@@ -189,7 +203,10 @@ impl Fit<'_> {
     /// The methods that compete, each once and in their usual order.
     pub(crate) fn competing(&self) -> Vec<Method> {
         let asked = |method: &Method| self.methods.contains(method);
-        Method::ALL.into_iter().filter(asked).collect()
+        match self.automatic {
+            true => vec![Method::Loop],
+            false => Method::ALL.into_iter().filter(asked).collect(),
+        }
     }
 
     /// What is asked of one of so many seeds.

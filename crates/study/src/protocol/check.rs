@@ -1,8 +1,8 @@
 //! What a protocol must be before anything runs.
 
 use super::{
-    Candidates, Case, Continuation, Grid, Rounds, Rule, SearchPlan, Seeds, Shortlist, Sieve, Study,
-    Way,
+    Candidates, Case, CaseRule, Continuation, Grid, Rounds, Schedule, SearchPlan, Seeds, Shortlist,
+    Sieve, Study, Way,
 };
 use crate::published::Published;
 use loopfit_model::Method;
@@ -44,6 +44,7 @@ impl Study {
             Way::Shortlist(list) => self.check_shortlist(list),
             Way::Search(plan) => self.check_search(plan),
             Way::Sieve(sieve) => self.check_sieve(sieve),
+            Way::Schedule(schedule) => self.check_schedule(schedule),
         }?;
         self.check_rule()
     }
@@ -73,7 +74,7 @@ impl Study {
             "rule chooses among cases on the same data, and some are alone",
         )?;
         need(
-            self.rule != Some(Rule::LeastGain)
+            self.rule != Some(CaseRule::LeastGain)
                 || Method::ALL
                     .iter()
                     .all(|method| self.methods.contains(method)),
@@ -95,6 +96,46 @@ impl Study {
             protocol.check().map_err(|e| e.to_string())?;
         }
         Ok(())
+    }
+
+    fn check_schedule(&self, schedule: &Schedule) -> Result<(), String> {
+        let ascending = |list: &[usize]| list.windows(2).all(|pair| pair[0] < pair[1]);
+        let sizes = &schedule.sizes;
+        need(
+            !sizes.is_empty() && sizes[0] >= 32 && ascending(sizes),
+            "schedule.sizes must be ascending numbers, the first at least 32",
+        )?;
+        let ladder = &schedule.ladder;
+        need(
+            !ladder.is_empty()
+                && ladder[0] > 0
+                && ascending(ladder)
+                && ladder.iter().all(|t| *t <= 4096),
+            "schedule.ladder must be ascending numbers from 1 to 4096",
+        )?;
+        need(
+            (loopfit_search::plan::LEAST_UPDATES..=MOST_UPDATES).contains(&schedule.updates),
+            "schedule.updates must be at least 32 and at most 1000000000",
+        )?;
+        need(
+            (2..=20).contains(&schedule.folds),
+            "schedule.folds must be from 2 to 20",
+        )?;
+        need(
+            is_positive(schedule.lepski),
+            "schedule.lepski must be a positive number",
+        )?;
+        need(
+            self.methods == Method::ALL,
+            "a schedule compares all methods: leave methods out",
+        )?;
+        need(
+            !self.baselines,
+            "a schedule has baselines of its own: leave baselines out",
+        )?;
+        let all = [&schedule.protocol, schedule.of_others()];
+        let mut all = all.into_iter();
+        all.try_for_each(|own| own.check().map_err(|e| e.to_string()))
     }
 
     fn check_quick(&self) -> Result<(), String> {
@@ -230,6 +271,16 @@ impl Study {
                 check_seeds(&of("seeds"), seeds)?;
             }
             let path = matches!(self.way, Way::Continuation(_));
+            let schedule = matches!(self.way, Way::Schedule(_));
+            need(
+                schedule == case.follow.is_some(),
+                of("follow = { ... } is for a [schedule], whose cases all have it"),
+            )?;
+            let ffn = case.architecture.as_deref().unwrap_or("ffn") == "ffn";
+            need(
+                !schedule || (ffn && case.valid.is_none()),
+                of("a schedule has feed-forward networks and no validation sample"),
+            )?;
             need(
                 path || case.budget.is_some_and(|b| b > 0),
                 of("it needs a cap (budget = ...)"),
@@ -272,7 +323,7 @@ impl Study {
                 of("the stages of a continuation have budget, train and valid"),
             )?;
             need(
-                !simulated || path || (case.train.is_some() && case.valid.is_some()),
+                !simulated || path || (case.train.is_some() && (schedule || case.valid.is_some())),
                 of("a simulation needs train = ... and valid = ..."),
             )?;
             for n in [case.train, case.valid].into_iter().flatten() {

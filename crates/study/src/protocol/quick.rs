@@ -1,6 +1,8 @@
 //! The small size of a study: every step of the way, a little of each.
 
-use super::{Candidates, Continuation, Rounds, SearchPlan, Seeds, Shortlist, Sieve, Study, Way};
+use super::{
+    Candidates, Continuation, Rounds, Schedule, SearchPlan, Seeds, Shortlist, Sieve, Study, Way,
+};
 use loopfit_search::protocol::Protocol;
 
 /// Seeds, updates of a fit and observations that are left.
@@ -35,6 +37,7 @@ impl Study {
             Way::Shortlist(list) => smaller(list),
             Way::Search(plan) => plan_less(plan),
             Way::Sieve(sieve) => strain_less(sieve),
+            Way::Schedule(schedule) => scheduled_less(schedule),
         }
         self
     }
@@ -92,6 +95,17 @@ fn strain_less(sieve: &mut Sieve) {
         route.updates = route.updates.min(UPDATES / 3);
         route.validate_every = UPDATES / 6;
         route.batch = route.batch.min(32);
+    }
+}
+
+/// Fewer updates, iteration counts and folds.
+fn scheduled_less(schedule: &mut Schedule) {
+    schedule.updates = schedule.updates.min(SEARCH_UPDATES);
+    schedule.ladder.truncate(3);
+    schedule.folds = 2;
+    thin_rungs(&mut schedule.protocol);
+    if let Some(others) = &mut schedule.others {
+        thin_rungs(others);
     }
 }
 

@@ -45,6 +45,9 @@ beyond-ebm 8ac71c85e73c
 beyond-real 521a58c59cc8
 separation 26c476a6a316
 transformer-simulations 0576967a4344
+schedule-fixed d6e74832407e
+schedule-growing 62d52ee9bea5
+schedule-simulations 77ac2b685217
 ";
 
 #[test]
@@ -71,6 +74,108 @@ fn every_built_in_study_has_a_quick_size_that_makes_sense() {
             .to_string()
             .contains("cap-path")
     );
+}
+
+const SCHEDULE: &str = r#"
+title = "Small"
+seeds = { first = 1, count = 1 }
+[[cases]]
+name = "fixed"
+curve = "class"
+data = "sim:packing:dim=1,smoothness=1,bound=40,noise=0.5"
+budget = 64
+follow = { smoothness = 1, constant = 0.1, q = 2, cells = 1.5, vertex = 0.6 }
+[[cases]]
+name = "growing"
+data = "sim:series:smoothness=1,signs=equal"
+follow = { smoothness = 1, constant = 1, growth = { gamma = 0.1, cap = 24, state = 0.3 } }
+[schedule]
+sizes = [256, 4096]
+updates = 320
+folds = 2
+lepski = 0.01
+"#;
+
+/// By hand, with a = 2: n^(1/3) log(en)^(2/3) is 22.218 at n = 256 and 70.848 at n = 4096, of which c = 0.1 makes 3 and 8; 1.5 cells
+/// become 1.5 * 16^(1/3) = 3.78. Under 64 numbers a loop with d = 1 and q = 2 has 5 r + 9 of them. With gamma = 0.1 the cap is
+/// 24 * 4096^0.1 = 55.1, q = 0.3 * 9.318 = 2.8, 7 r + 13 numbers; l = log(2 * 4 * 7), W = (4096 * 9.318^2 / (3 l))^(1/3) = 30.88.
+#[test]
+fn schedules_by_hand() {
+    let study = Study::parse("schedule", SCHEDULE).unwrap();
+    let case = |name: &str| study.cases.iter().find(|c| c.name == name).unwrap();
+    let follow = |name: &str| case(name).follow.clone().unwrap();
+    assert_eq!(study.cases.len(), 4);
+    assert_eq!(follow("fixed-n256").shape, Some([2, 11, 3]));
+    assert_eq!(follow("fixed-n4096").shape, Some([2, 11, 8]));
+    assert_eq!(follow("fixed-n4096").first, Some(3));
+    assert_eq!(case("fixed-n4096").at, Some(4096.0));
+    assert_eq!(
+        (case("fixed-n4096").train, case("fixed-n4096").budget),
+        (Some(4096), Some(64))
+    );
+    // Of two cells there are four functions, of four sixteen, of which 0.6 is the third and the tenth.
+    assert!(case("fixed-n256").data.ends_with(",member=2"));
+    assert!(case("fixed-n4096").data.ends_with(",member=9"));
+    assert_eq!(case("growing-n4096").budget, Some(56));
+    assert_eq!(follow("growing-n4096").shape, Some([3, 6, 6]));
+    assert_eq!(case("growing-n4096").curve.as_deref(), Some("growing"));
+    assert_eq!(follow("fixed-n256").exponent(1), 2.0 / 3.0);
+    // What was written out stays.
+    assert_eq!(Study::parse("again", &study.to_toml()).unwrap(), study);
+}
+
+#[test]
+fn wrong_schedules_are_refused_in_one_sentence() {
+    for (from, to, says) in [
+        ("q = 2, ", "", "either budget"),
+        ("budget = 64", "", "either budget"),
+        (
+            "budget = 64",
+            "budget = 64\ntrain = 64",
+            "come from schedule.sizes",
+        ),
+        ("budget = 64", "budget = 8", "q = 2"),
+        ("cells = 1.5, ", "", "belong together"),
+        ("vertex = 0.6", "vertex = 2", "part of one"),
+        (
+            "smoothness = 1, constant = 0.1",
+            "smoothness = 2, constant = 0.1",
+            "not the packing's",
+        ),
+        ("constant = 0.1", "constant = -1", "positive"),
+        ("constant = 0.1", "constant = 1e9", "too many iterations"),
+        ("sizes = [256, 4096]", "sizes = []", "ascending"),
+        ("sizes = [256, 4096]", "sizes = [4096, 256]", "ascending"),
+        ("folds = 2", "folds = 1", "from 2 to 20"),
+        ("lepski = 0.01", "lepski = 0", "positive"),
+        ("gamma = 0.1", "gamma = -0.1", "gamma_B"),
+        ("seeds = {", "baselines = true\nseeds = {", "of its own"),
+        (
+            "seeds = {",
+            "methods = [\"loop\"]\nseeds = {",
+            "all methods",
+        ),
+        (
+            "sim:series:smoothness=1,signs=equal",
+            "data.csv",
+            "needs a simulation",
+        ),
+        (
+            "follow = { smoothness = 1, constant = 1, growth = { gamma = 0.1, cap = 24, state = 0.3 } }",
+            "",
+            "needs follow",
+        ),
+    ] {
+        assert!(SCHEDULE.contains(from), "{from}");
+        let error = Study::parse("small.toml", &SCHEDULE.replace(from, to)).unwrap_err();
+        assert!(error.to_string().contains(says), "{from} -> {to}: {error}");
+    }
+    let follow = SMALL.replace(
+        "budget = 64",
+        "budget = 64\nfollow = { smoothness = 1, constant = 1 }",
+    );
+    let error = Study::parse("small.toml", &follow).unwrap_err().to_string();
+    assert!(error.contains("[schedule]"), "{error}");
 }
 
 #[test]

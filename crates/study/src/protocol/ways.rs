@@ -1,7 +1,7 @@
 //! The ways of fitting, as a protocol has them.
 
-use super::Seeds;
 use super::sieve::Sieve;
+use super::{Schedule, Seeds};
 use loopfit_model::Method;
 use loopfit_search::protocol::{PerIteration, Protocol};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,8 @@ pub enum Way {
     Search(SearchPlan),
     /// Routes to the maximum of the likelihood.
     Sieve(Sieve),
+    /// Iteration counts that follow the sample size.
+    Schedule(Schedule),
 }
 
 /// Learning rates and weight decays that are all tried, and the rest of Adam's settings.

@@ -1,6 +1,8 @@
 //! A study as it is written in a file or a store.
 
-use super::{Case, Continuation, Quick, Rule, SearchPlan, Seeds, Shortlist, Sieve, Study, Way};
+use super::{
+    Case, CaseRule, Continuation, Quick, Schedule, SearchPlan, Seeds, Shortlist, Sieve, Study, Way,
+};
 use loopfit_model::Method;
 use serde::Deserialize;
 
@@ -27,7 +29,8 @@ pub(super) struct Written {
     shortlist: Option<Shortlist>,
     search: Option<SearchPlan>,
     sieve: Option<Sieve>,
-    rule: Option<Rule>,
+    rule: Option<CaseRule>,
+    schedule: Option<Schedule>,
     #[serde(default)]
     quick: Quick,
 }
@@ -49,11 +52,11 @@ impl TryFrom<Written> for Study {
             written.shortlist.map(Way::Shortlist),
             written.search.map(Way::Search),
             written.sieve.map(Way::Sieve),
+            written.schedule.map(Way::Schedule),
         ];
         let mut ways = ways.into_iter().flatten();
         let (Some(way), None) = (ways.next(), ways.next()) else {
-            let one =
-                "exactly one of [continuation], [shortlist], [search] and [sieve] must be there";
+            let one = "exactly one of [continuation], [shortlist], [search], [sieve] and [schedule] must be there";
             return Err(one.to_string());
         };
         Ok(Self {

@@ -36,9 +36,10 @@ fn color(contender: Contender, place: usize) -> usize {
         Contender::Method(Method::Single) => 0,
         Contender::Method(Method::Loop) => 1,
         Contender::Method(Method::Untied) => 2,
-        Contender::Linear => 3,
+        Contender::Linear | Contender::Smoother => 3,
         Contender::Constant => 4,
         Contender::Built => 5,
+        Contender::Chosen(_) => 14,
         Contender::Route(_) | Contender::Cut { .. } => 10 + place.min(5),
     }
 }

@@ -1,6 +1,6 @@
 //! What a rule chooses among cases on the same data, by validation alone.
 
-use crate::protocol::{Case, Rule};
+use crate::protocol::{Case, CaseRule};
 use crate::published::Published;
 use crate::results::{Results, Validation};
 use loopfit_model::Method;
@@ -17,8 +17,8 @@ pub(super) fn section(results: &Results, published: &Published) -> Vec<Block> {
         return Vec::new();
     }
     let table = match rule {
-        Rule::LowestMean => lowest(results),
-        Rule::LeastGain => gains(results, published),
+        CaseRule::LowestMean => lowest(results),
+        CaseRule::LeastGain => gains(results, published),
     };
     vec![Block::Heading("Chosen by validation".to_string()), table]
 }

@@ -4,7 +4,7 @@ use super::figures::{panel_of, panels};
 use super::tables::contenders;
 use crate::results::{Entry, Point, Results, Value};
 use loopfit_model::Method;
-use loopfit_numerics::libm::log;
+use loopfit_numerics::libm::{log, sqrt};
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::statistics::median;
 use loopfit_report::{Align, Block, Table};
@@ -63,7 +63,7 @@ fn curve(results: &Results, points: &[&Point]) -> Vec<Block> {
             [.., (_, a), (_, b)] => number::value(b / a, 2, Exponent::Own),
             _ => String::new(),
         };
-        let slope = slope(&line).map_or(String::new(), |s| number::value(s, 3, Exponent::Own));
+        let slope = slope(&line).map_or(String::new(), |(s, _)| number::value(s, 3, Exponent::Own));
         slopes.push([
             contender.to_string(),
             slope,
@@ -125,8 +125,11 @@ fn seed_ratio(point: &Point) -> f64 {
     median(&ratios.collect::<Vec<_>>())
 }
 
-/// Least-squares slope of log y against log x.
-fn slope(line: &[(f64, f64)]) -> Option<f64> {
+/// Least-squares slope of log y against log x, and its standard error from the residuals where there are more than two points.
+///
+/// # Formula
+/// `b = S_xy / S_xx`, `se^2 = (S_yy - b S_xy) / {(n - 2) S_xx}`.
+pub(super) fn slope(line: &[(f64, f64)]) -> Option<(f64, Option<f64>)> {
     let n = line.len() as f64;
     if line.len() < 2 {
         return None;
@@ -135,10 +138,14 @@ fn slope(line: &[(f64, f64)]) -> Option<f64> {
     let (mx, my) = logs
         .iter()
         .fold((0.0, 0.0), |(a, b), (x, y)| (a + x / n, b + y / n));
-    let (sxy, sxx) = logs.iter().fold((0.0, 0.0), |(a, b), (x, y)| {
-        (a + (x - mx) * (y - my), b + (x - mx) * (x - mx))
+    let (sxy, sxx, syy) = logs.iter().fold((0.0, 0.0, 0.0), |(a, b, c), (x, y)| {
+        let (x, y) = (x - mx, y - my);
+        (a + x * y, b + x * x, c + y * y)
     });
-    (sxx > 0.0).then_some(sxy / sxx)
+    let slope = (sxx > 0.0).then_some(sxy / sxx)?;
+    let left = (syy - slope * sxy).max(0.0);
+    let se = (line.len() > 2).then(|| sqrt(left / ((n - 2.0) * sxx)));
+    Some((slope, se))
 }
 
 #[cfg(test)]
@@ -151,7 +158,14 @@ mod tests {
             .iter()
             .map(|x: &f64| (*x, 3.0 * x.powf(-1.5)))
             .collect();
-        assert!((slope(&line).unwrap() + 1.5).abs() < 1e-12);
+        let (found, se) = slope(&line).unwrap();
+        assert!((found + 1.5).abs() < 1e-12 && se.unwrap() < 1e-6);
+        assert_eq!(slope(&line[..2]).unwrap().1, None);
+        // By hand: at log x = 0, 1, 2, 3 and log y = 0, 1, 1, 2 the slope is 0.6 and its variance (2 - 0.6 * 3) / (2 * 5).
+        let bent = [(0.0, 0.0), (1.0, 1.0), (2.0, 1.0), (3.0, 2.0)];
+        let bent = bent.map(|(x, y): (f64, f64)| (x.exp(), y.exp()));
+        let (found, se) = slope(&bent).unwrap();
+        assert!((found - 0.6).abs() < 1e-12 && (se.unwrap() - 0.02f64.sqrt()).abs() < 1e-12);
         assert_eq!(slope(&line[..1]), None);
     }
 }

@@ -9,6 +9,7 @@ use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
 use loopfit_search::Family;
 use loopfit_search::fit::{MethodFit, Request};
+use loopfit_search::iterations::{Chosen, Rung};
 use loopfit_search::replication::Replication;
 use serde_json::{Map, Value, json};
 
@@ -77,13 +78,20 @@ impl Done<'_> {
             }
         }
         let best = &fits[0];
+        let by = match best.chosen {
+            Some(_) => "T chosen by penalised likelihood",
+            None => "selected by validation",
+        };
         let mut text = format!(
-            "Best {}under B = {}, selected by validation: {}\n{}",
+            "Best {}under B = {}, {by}: {}\n{}",
             self.so_far(),
             self.a.budget,
             best.model.parameters.network(),
             table.to_terminal(output::color())
         );
+        if let Some(chosen) = &best.chosen {
+            text += &chosen_text(chosen);
+        }
         if let Some((_, replication)) = self.plan.search() {
             if best.refitted {
                 let problem = &replication.problem;
@@ -113,6 +121,7 @@ impl Done<'_> {
                 "method": method, "arch": arch, "state": "fitted", "shape": json::shape(network), "count": network.count(),
                 "validation": json::finite(f.validation), "test": json::finite(f.judged.error), "also": json::metrics(&f.judged.also),
                 "updates": f.updates, "stop": f.stop, "gap": f.gap, "tolerance": f.tolerance, "refitted": f.refitted,
+                "chosen": f.chosen.as_ref().map(chosen_json),
             })
         };
         let mut result = self.common_json();
@@ -134,6 +143,45 @@ impl Done<'_> {
         }));
         result
     }
+}
+
+/// The likelihoods and penalties that an iteration count was chosen by.
+fn chosen_text(chosen: &Chosen) -> String {
+    let mut table = Table::new([
+        ("T", Align::Right),
+        ("training loss", Align::Right),
+        ("penalty", Align::Right),
+        ("sum", Align::Right),
+    ]);
+    for rung in &chosen.rungs {
+        let penalty = chosen.penalty(rung.t);
+        let value = |v: f64| number::value(v, 5, Exponent::Own);
+        let cells = [
+            rung.t.to_string(),
+            value(rung.loss),
+            value(penalty),
+            value(rung.loss + penalty),
+        ];
+        match rung.t == chosen.by.t {
+            true => table.push_best(cells),
+            false => table.push(cells),
+        }
+    }
+    let (b, n) = chosen.of;
+    format!(
+        "{}The penalty is {} B (log(en) + T log(eB)) / n with B = {b} and n = {n}: twice the factor {} at which the choice jumps to many iterations.\n",
+        table.to_terminal(output::color()),
+        number::value(chosen.by.lambda, 3, Exponent::Own),
+        number::value(chosen.by.jump, 3, Exponent::Own),
+    )
+}
+
+fn chosen_json(chosen: &Chosen) -> Value {
+    let rung = |rung: &Rung| json!({"t": rung.t, "loss": json::finite(rung.loss), "penalty": chosen.penalty(rung.t)});
+    json!({
+        "t": chosen.by.t, "lambda": chosen.by.lambda, "jump": chosen.by.jump, "rows": chosen.of.1,
+        "rungs": chosen.rungs.iter().map(rung).collect::<Vec<_>>(),
+    })
 }
 
 /// How good the kept optimum is, as far as can be told.

@@ -41,7 +41,7 @@ fn wrong_texts_are_explained() {
         ("packing:dim", format!("`dim` in sim:packing is not of the form KEY=VALUE: {example}")),
         (
             "packing:dims=2",
-            "sim:packing has no `dims`; its keys are dim, smoothness, bound, delta, member, noise".to_string(),
+            "sim:packing has no `dims`; its keys are dim, smoothness, bound, delta, member, noise, law".to_string(),
         ),
         ("packing:dim=2,dim=3", "sim:packing has `dim` twice: leave one out".to_string()),
         (
