@@ -1,5 +1,7 @@
 //! Shares of the whole of the paper's studies, judged by the processor seconds that each study took.
 
+#![allow(clippy::print_stdout, reason = "the figures of docs/cluster.md")]
+
 use loopfit_numerics::stream::Stream;
 use loopfit_study::run::Prepared;
 use loopfit_study::shares::{Shares, pieces};
