@@ -235,7 +235,7 @@ def compare(
     if not _by_cross_validation(asked):
         return _handed_out(crew, lambda desk: _loopfit.compare(table, asked, seeds, progress, desk))
     alone = {**asked, "threads": 1}
-    columns = table.columns()
+    columns = table.cells()
     return _joined(seeds, crew.each(_one_seed, [(columns, alone, seed) for seed in seeds]))
 
 

@@ -47,18 +47,18 @@ impl Table {
     }
 
     /// Names and cells of all columns: arrays of numbers, lists of texts.
-    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+    fn cells<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
         let columns = loopfit::Table::clone(&self.0).into_columns().into_iter();
-        let cells = |column: Column| match column {
+        let of = |column: Column| match column {
             Column::Numeric(values) => Ok(values.into_pyarray(py).into_any()),
             Column::Categorical(texts) => {
-                let of = |code: &u32| texts.categories.get(*code as usize);
-                let cells: Vec<Option<&String>> = texts.codes.iter().map(of).collect();
+                let text = |code: &u32| texts.categories.get(*code as usize);
+                let cells: Vec<Option<&String>> = texts.codes.iter().map(text).collect();
                 cells.into_pyobject(py)
             }
         };
         columns
-            .map(|(name, column)| Ok((name, cells(column)?)))
+            .map(|(name, column)| Ok((name, of(column)?)))
             .collect()
     }
 

@@ -288,6 +288,16 @@ def test_workers_of_dask_that_die_are_replaced(dask, study, tmp_path):
     assert export(tmp_path / "out") == export(alone)
 
 
+def test_the_page_runs(ray, dask, tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "cluster.md"
+    blocks = page.read_text(encoding="utf-8").split("```python\n")[1:]
+    assert len(blocks) == 2
+    script = "\n".join(block.split("```")[0] for block in blocks)
+    ran = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=900)
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "runs/ray/study.sqlite").exists() and (tmp_path / "runs/dask/study.sqlite").exists()
+
+
 DRIVER = """
 import sys
 import joblib
