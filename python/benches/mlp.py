@@ -188,25 +188,33 @@ def run(arguments):
 
 
 def table(arguments):
-    """Means over splits that all three have, as Markdown."""
-    found = defaultdict(dict)
-    facts = {}
+    """Means over the splits that all three have, as Markdown; where there is none, what there is."""
+    found = defaultdict(lambda: defaultdict(dict))
     for line in Path(arguments.cells).read_text().splitlines():
         one = json.loads(line)
-        found[one["set"], one["split"]][one["method"]] = one
-        facts[one["set"]] = one
-    print("| data set | rows | inputs | cap | splits | loopfit: numbers | test MSE | CPU s | MLP: numbers | test MSE | CPU s | MLP tuned: numbers | test MSE | CPU s |")
-    print("|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+        found[one["set"]][one["split"]][one["method"]] = one
+    heads = "".join(f" {name}: numbers | test MSE | CPU s |" for name in ("loopfit", "MLP", "MLP tuned"))
+    print(f"| data set | rows | inputs | cap | splits |{heads}")
+    print("|:--|" + 13 * "--:|")
     for name in CAPS:
-        whole = [own for (of, _), own in found.items() if of == name and len(own) == len(METHODS)]
-        if not whole:
+        splits = list(found[name].values())
+        if not splits:
             continue
-        one = facts[name]
-        text = f"| {name} | {one['rows']:,} | {one['inputs']} | {one['cap']} | {len(whole)} "
-        lowest = min(np.mean([own[method]["mse"] for own in whole]) for method in METHODS)
+        whole = [own for own in splits if len(own) == len(METHODS)]
+        one = next(iter(splits[0].values()))
+        means = {}
+        for method in METHODS:
+            cells = [own[method] for own in whole or splits if method in own]
+            if cells:
+                means[method] = {key: np.mean([c[key] for c in cells]) for key in ("numbers", "mse", "seconds")}
+        lowest = min(mean["mse"] for mean in means.values())
+        text = f"| {name} | {one['rows']:,} | {one['inputs']} | {one['cap']} | {len(whole) or '-'} "
         for method in ("loopfit", "mlp", "tuned"):
-            mean = {key: np.mean([own[method][key] for own in whole]) for key in ("numbers", "mse", "seconds")}
-            mark = "**" if mean["mse"] == lowest else ""
+            if method not in means:
+                text += "| - | - | - "
+                continue
+            mean = means[method]
+            mark = "**" if whole and mean["mse"] == lowest else ""
             text += f"| {mean['numbers']:.0f} | {mark}{mean['mse']:.4g}{mark} | {mean['seconds']:.1f} "
         print(text + "|")
 
