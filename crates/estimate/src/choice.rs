@@ -18,8 +18,9 @@ const CLOSER: f64 = 0.25;
 /// Standard errors by which the held-out loss of classes must fall with a weaker penalty for that to be preferred. Rows that are sure and wrong are
 /// rare and cost much, so that few held-out rows make a weak penalty look good.
 const WEAKER: f64 = 0.5;
-/// Standard errors by which the held-out loss under a larger cap must be below that under a smaller one to be preferred.
-const RISEN: f64 = 0.5;
+/// Standard errors by which the held-out loss under a larger cap must be below that of what a smaller one delivers to be preferred. It is the
+/// best of three methods, which is better by 0.8 by chance alone where all are alike.
+const RISEN: f64 = 1.5;
 
 /// A network with a penalty, and what cross-validation says of it.
 #[derive(Clone, Debug)]
@@ -159,12 +160,13 @@ impl Chosen {
         Self { best, ..self }
     }
 
-    /// What was selected under a smaller cap, unless this is better.
-    pub(crate) fn or(self, smaller: Option<&Self>, stream: Stream) -> Self {
+    /// What was selected under a smaller cap, unless this is better, and clearly better than the affine function if that is.
+    pub(crate) fn or(self, smaller: Option<&Self>, linear: Option<&Self>, stream: Stream) -> Self {
         let Some(smaller) = smaller else {
             return self;
         };
-        let better = paired(&self.best.losses, &smaller.best.losses) > RISEN;
+        let better = self.is_better_than(smaller, RISEN)
+            && (self.is_preferred(linear) || !smaller.is_preferred(linear));
         let best = if better {
             self.best
         } else {
@@ -172,6 +174,16 @@ impl Chosen {
         };
         let finalists = [smaller.finalists.clone(), self.finalists].concat();
         Self::new(best, self.grows, finalists, stream)
+    }
+
+    /// Whether its held-out losses are so many standard errors of the paired difference below those of another.
+    fn is_better_than(&self, other: &Self, margin: f64) -> bool {
+        paired(&self.best.losses, &other.best.losses) >= margin
+    }
+
+    /// Whether it is clearly better than the affine function, if there is one.
+    fn is_preferred(&self, linear: Option<&Self>) -> bool {
+        linear.is_none_or(|linear| self.is_better_than(linear, PREFERRED))
     }
 }
 
@@ -187,6 +199,8 @@ pub struct Selection {
     /// Seconds from the beginning of the work on the affine function to its end, and of that on each method, under this cap. Methods are
     /// worked on beside each other; nothing is decided by this.
     pub seconds: Vec<f64>,
+    /// The best: 0 for the affine function, then the methods in their order.
+    pub(crate) best: Option<usize>,
 }
 
 impl Selection {
@@ -195,17 +209,40 @@ impl Selection {
         self.linear.iter().chain(self.methods.iter().flatten())
     }
 
-    /// The place among [`Selection::all`] of the best: the network with the smallest honest error if its held-out losses are
-    /// clearly below those of the affine function, else that function.
+    /// With the best of what was selected under this cap, given what was best under a smaller one.
+    pub(crate) fn decided(self, before: Option<&Self>) -> Self {
+        let best = self.decide(before.and_then(|before| before.best));
+        Self { best, ..self }
+    }
+
+    /// The slot of the best: the smallest honest error of the affine function and the networks that are clearly better than it. What
+    /// was best under a smaller cap stays unless that is better by a margin.
+    fn decide(&self, kept: Option<usize>) -> Option<usize> {
+        let slots: Vec<Option<&Chosen>> = self.slots().collect();
+        let linear = slots[0];
+        let known = slots.iter().enumerate();
+        let known = known.filter_map(|(slot, chosen)| Some((slot, (*chosen)?)));
+        let may = known.filter(|(slot, chosen)| *slot == 0 || chosen.is_preferred(linear));
+        let smallest = may.min_by(|(_, a), (_, b)| a.error.total_cmp(&b.error));
+        let kept = kept.and_then(|slot| Some((slot, slots[slot]?)));
+        let (slot, _) = match (smallest, kept) {
+            (Some(new), Some(kept)) if new.1.is_better_than(kept.1, RISEN) => new,
+            (_, Some(kept)) => kept,
+            (new, None) => new?,
+        };
+        Some(slot)
+    }
+
+    /// The affine function, then the network of each method, if there is one.
+    fn slots(&self) -> impl Iterator<Item = Option<&Chosen>> {
+        let methods = self.methods.iter().map(Option::as_ref);
+        [self.linear.as_ref()].into_iter().chain(methods)
+    }
+
+    /// The place among [`Selection::all`] of the best. It is what a smaller cap delivers unless something is better by one and a half
+    /// standard errors of the paired difference, and a network only if it is clearly better than the affine function of the cap that it was found under.
     pub fn best(&self) -> Option<usize> {
-        let all: Vec<&Chosen> = self.all().collect();
-        let smallest = (0..all.len()).min_by(|a, b| all[*a].error.total_cmp(&all[*b].error))?;
-        match &self.linear {
-            Some(linear) if paired(&all[smallest].best.losses, &linear.best.losses) < PREFERRED => {
-                Some(0)
-            }
-            _ => Some(smallest),
-        }
+        Some(self.slots().take(self.best?).flatten().count())
     }
 }
 
@@ -273,6 +310,91 @@ mod tests {
             chosen.best.losses[0]
         };
         assert_eq!((kept(false), kept(true)), (0.1, 0.2));
+    }
+
+    fn chosen(losses: &[f64]) -> Chosen {
+        Chosen::of(vec![choice(1.0, losses)], false, Stream::new(1)).unwrap()
+    }
+
+    /// What is best of an affine function and two methods, after what was best under a smaller cap.
+    fn selection(
+        linear: Option<&[f64]>,
+        methods: [Option<&[f64]>; 2],
+        before: Option<&Selection>,
+    ) -> Selection {
+        let selection = Selection {
+            cap: 8,
+            linear: linear.map(chosen),
+            methods: methods.map(|losses| losses.map(chosen)).to_vec(),
+            seconds: Vec::new(),
+            best: None,
+        };
+        selection.decided(before)
+    }
+
+    const LINE: [f64; 4] = [1.0, 1.1, 1.0, 1.1];
+    /// Far below the line; then a third of a standard error, and far, below that.
+    const FIRST: [f64; 4] = [0.5, 0.4, 0.5, 0.4];
+    const HARDLY: [f64; 4] = [0.4, 0.5, 0.5, 0.36];
+    const FAR: [f64; 4] = [0.3, 0.21, 0.3, 0.2];
+
+    #[test]
+    fn a_larger_cap_keeps_what_a_smaller_one_delivers() {
+        let smaller = selection(Some(&LINE), [Some(&FIRST), None], None);
+        assert_eq!(smaller.best(), Some(1));
+        // Another method is hardly better: it would win alone, and does not win against what is there.
+        let both = [Some(&FIRST[..]), Some(&HARDLY[..])];
+        assert_eq!(selection(Some(&LINE), both, None).best(), Some(2));
+        assert_eq!(selection(Some(&LINE), both, Some(&smaller)).best(), Some(1));
+        let both = [Some(&FIRST[..]), Some(&FAR[..])];
+        let larger = selection(Some(&LINE), both, Some(&smaller));
+        assert_eq!(larger.best(), Some(2));
+        // And so on from cap to cap.
+        let back = [Some(&FAR.map(|loss| 0.99 * loss)[..]), Some(&FAR[..])];
+        assert_eq!(selection(Some(&LINE), back, Some(&larger)).best(), Some(1));
+        let back = [Some(&[0.21, 0.3, 0.2, 0.295][..]), Some(&FAR[..])];
+        assert_eq!(selection(Some(&LINE), back, Some(&larger)).best(), Some(2));
+    }
+
+    #[test]
+    fn a_line_stays_until_a_network_is_clearly_better() {
+        // By 1.6 standard errors.
+        let close = [0.95, 0.9, 1.05, 0.9];
+        let t = paired(&close, &LINE);
+        assert!((RISEN..PREFERRED).contains(&t), "{t}");
+        let line = selection(Some(&LINE), [Some(&close), None], None);
+        assert_eq!(line.best(), Some(0));
+        let larger = selection(Some(&LINE), [Some(&close), Some(&FIRST)], Some(&line));
+        assert_eq!(larger.best(), Some(2));
+        // A line that only the larger cap holds needs the margin too, and has the first place once it is there.
+        let without = selection(None, [Some(&close), None], None);
+        assert_eq!(without.best(), Some(0));
+        let with = selection(Some(&LINE), [Some(&close), None], Some(&without));
+        assert_eq!(with.best(), Some(1));
+        let better = close.map(|loss| loss - 0.1);
+        let with = selection(Some(&better), [Some(&close), None], Some(&without));
+        assert_eq!(with.best(), Some(0));
+        assert_eq!(selection(None, [None, None], None).best(), None);
+    }
+
+    /// A wider network of a method that is better than a narrow one, but less clearly better than the line, does not replace it: the
+    /// narrow one would not be there to be delivered.
+    #[test]
+    fn a_method_does_not_lose_what_is_preferred() {
+        let (line, narrow) = (
+            chosen(&[3.0, 3.1, 3.0, 3.1]),
+            chosen(&[2.9, 3.0, 2.9, 2.99]),
+        );
+        let wide = chosen(&[1.0, 2.9, 2.6, 2.7]);
+        assert!(wide.is_better_than(&narrow, RISEN) && narrow.is_preferred(Some(&line)));
+        assert!(!wide.is_preferred(Some(&line)));
+        let kept = |wide: &Chosen| {
+            let wide = wide.clone();
+            let found = wide.or(Some(&narrow), Some(&line), Stream::new(1));
+            found.best.losses[0]
+        };
+        assert_eq!(kept(&wide), 2.9);
+        assert_eq!(kept(&chosen(&FAR)), 0.3);
     }
 
     #[test]

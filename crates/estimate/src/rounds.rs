@@ -17,6 +17,10 @@ const SCREENED_ROWS: [usize; 2] = [400, 1600];
 const ALL_FOLDS_BELOW: usize = 600;
 /// Candidates of a method in the first round.
 const SCREENED: [usize; 2] = [8, 72];
+/// Rows of a fold for each of them: few rows do not tell many apart.
+const ROWS_FOR_A_CANDIDATE: usize = 5;
+/// As many of them in any case, also where there is no work for them: fits to so few rows cost little.
+const SCREENED_OF_FEW: usize = 24;
 /// Candidates of a method in the second and third round.
 const KEPT: [[usize; 2]; 2] = [[2, 8], [1, 3]];
 /// Starts of each fit in the third round.
@@ -78,7 +82,12 @@ impl Rounds {
         let fits = |share: f64, steps: usize, rows: usize| {
             share * work / (steps as f64 * (per_row * rows as f64 + per_step))
         };
-        let most = candidates.len().min(SCREENED[1]);
+        let told_apart = (n / ROWS_FOR_A_CANDIDATE).clamp(SCREENED_OF_FEW, SCREENED[1]);
+        let least = match n < ROWS_FOR_A_CANDIDATE * SCREENED_OF_FEW {
+            true => SCREENED_OF_FEW,
+            false => SCREENED[0],
+        };
+        let most = candidates.len().min(told_apart);
         // All folds of few rows, if there is work for them.
         let few = n < ALL_FOLDS_BELOW;
         let affordable = fits(SHARES[0], STEPS[0] * folds, n) >= most as f64 / 2.0;
@@ -88,7 +97,7 @@ impl Rounds {
         let sizes =
             [SCREENED_ROWS[1], SCREENED_ROWS[1] / 2, SCREENED_ROWS[0]].map(|rows| rows.min(n));
         let rows = sizes.into_iter().find(enough).unwrap_or(sizes[2]);
-        let screened = within(screen(rows), SCREENED).min(candidates.len());
+        let screened = within(screen(rows), [least, told_apart]).min(candidates.len());
         let second = within(fits(SHARES[1], STEPS[1] * folds, n), KEPT[0]).min(screened);
         let third_fits = fits(SHARES[2], STEPS[2] * folds, n);
         let third = within(third_fits / 2.0, KEPT[1]).min(second);
@@ -132,4 +141,32 @@ pub(crate) fn full_linear_work(d: usize, factors: usize, n: usize) -> f64 {
 fn solve_work(network: &Network) -> f64 {
     let p = network.count() as f64;
     2.0 * p * p * p
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::Space;
+    use loopfit_model::{Activation, Method};
+
+    /// Candidates of the first round with hardly any work and with plenty: two dozen of few rows, then one for five rows.
+    #[test]
+    fn rows_say_how_many_candidates_are_told_apart() {
+        let space = Space {
+            cap: 32,
+            above: 0,
+            d: 8,
+            outputs: 1,
+            activations: vec![Activation::Relu, Activation::Tanh, Activation::Silu],
+            iterations: vec![2, 4, 8],
+            paper: false,
+        };
+        let candidates = space.networks(Method::Loop);
+        assert!(candidates.len() > 72, "{}", candidates.len());
+        let screened = |n: usize, work: f64| Rounds::new(&candidates, n, 1, 5, work).candidates[0];
+        assert_eq!((screened(16, 1.0), screened(16, 1e15)), (24, 24));
+        assert_eq!((screened(119, 1.0), screened(119, 1e15)), (24, 24));
+        assert_eq!((screened(200, 1.0), screened(200, 1e15)), (8, 40));
+        assert_eq!((screened(5000, 1.0), screened(5000, 1e15)), (8, 72));
+    }
 }

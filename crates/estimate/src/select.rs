@@ -22,6 +22,7 @@ use deal::{Deal, Fold};
 use loopfit_data::Samples;
 use loopfit_likelihood::{Floor, Likelihood};
 use loopfit_model::{Activation, Method, Network};
+use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::median;
 use race::Race;
@@ -35,6 +36,8 @@ const LINEAR_FACTORS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 10
 const LINEAR_STEPS: usize = 60;
 /// Caps that are never lowered for want of rows.
 const LEAST_CAP: usize = 32;
+/// Rows for each number of a network at least, of several classes each as many times as it has bits to tell them apart.
+const ROWS_FOR_A_NUMBER: f64 = 2.0;
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -185,8 +188,10 @@ impl<'a> Problem<'a> {
     /// The best affine function and the best network of each method, under each cap; asked to stop, under those that were finished
     /// and at least the first.
     pub fn select(&self, request: &Request) -> Vec<Selection> {
-        // More numbers than the rows have to say are not tried: they cost time and rarely win.
-        let said = LEAST_CAP.max(self.deal.folds[0].fitted.n * (self.outputs - 1).max(1));
+        // Networks of more numbers than the rows have to say are not tried: they cost time and rarely win.
+        let bits = (libm::log(self.outputs as f64) / std::f64::consts::LN_2).max(1.0);
+        let said = bits * self.deal.folds[0].fitted.n as f64 / ROWS_FOR_A_NUMBER;
+        let said = LEAST_CAP.max(said as usize);
         let total: f64 = request.caps.iter().map(|cap| of_cap(*cap)).sum();
         let mut lines = Lines::default();
         let mut selections: Vec<Selection> = Vec::new();
@@ -201,11 +206,16 @@ impl<'a> Problem<'a> {
                 iterations: request.iterations.clone(),
                 paper: request.paper,
             };
+            // The penalty of an affine function is enough where its coefficients are many.
+            let of_lines = Space {
+                cap: *cap,
+                ..space.clone()
+            };
             let stream = request.stream.nth(*cap as u64);
             let race = Race {
                 problem: self,
                 space: &space,
-                work: request.work * of_cap(*cap),
+                work: request.work * of_cap(space.cap),
                 part: of_cap(*cap) / total / request.methods.len() as f64,
             };
             let of_linear = request.stream.child("linear");
@@ -215,7 +225,7 @@ impl<'a> Problem<'a> {
             let of_method = |method: &Method| stream.child(method.key());
             let smaller = |i: usize| before.and_then(|before| before.methods[i].as_ref());
             let (linear, linear_seconds) =
-                timed(|| self.linear(&space, &mut lines, request.work, of_linear));
+                timed(|| self.linear(&of_lines, &mut lines, request.work, of_linear));
             let (networks, seconds): (Vec<_>, Vec<f64>) = methods()
                 .map(|(i, m)| timed(|| race.run(*m, smaller(i), stepwise, of_method(m))))
                 .unzip();
@@ -224,6 +234,7 @@ impl<'a> Problem<'a> {
                 linear,
                 methods: networks,
                 seconds: [vec![linear_seconds], seconds].concat(),
+                best: None,
             };
             let known = before.and_then(|before| before.linear.as_ref());
             let (linear, linear_seconds) = timed(|| {
@@ -238,7 +249,7 @@ impl<'a> Problem<'a> {
                         Some(found) => {
                             let stream = of_method(method);
                             let judged = self.judged_again(found.clone(), stream);
-                            Some(judged.or(smaller(i), stream))
+                            Some(judged.or(smaller(i), linear.as_ref(), stream))
                         }
                         None => smaller(i).cloned(),
                     })
@@ -255,14 +266,16 @@ impl<'a> Problem<'a> {
                     .zip(again)
                     .map(|(a, b)| a + b)
                     .collect(),
+                best: None,
             };
             if (self.watch.stop)() {
                 // What was cut short is worth nothing where there is something finished, and losses of other folds are not mixed.
                 if selections.is_empty() {
-                    selections.push(found);
+                    selections.push(found.decided(None));
                 }
                 break;
             }
+            let judged = judged.decided(before);
             selections.push(judged);
         }
         selections

@@ -40,6 +40,9 @@ const FOLDS_UP_TO: [usize; 2] = [6000, 800];
 const LEAST_RUNG: usize = 16;
 /// Rows that a selection looks at; the last fit sees all.
 const SELECTION_ROWS: usize = 24_000;
+/// Rows that pay for all of the default work, and those that fewer ones are paid for like.
+const WORK_ROWS: [usize; 2] = [500, 100];
+
 /// What is asked of a table or simulation.
 #[derive(Clone, Debug)]
 pub struct Ask {
@@ -381,6 +384,7 @@ impl Prepared {
         watch: Watch<'_>,
     ) -> Result<Vec<Selection>, SearchError> {
         let (bound, folds, fresh) = (self.bounds.output, &part.folds, &part.fresh);
+        let work = ask.work.min(work_of_rows(part.samples.n()));
         let problem = Problem::new(&part.samples, self.likelihood, bound, folds, fresh, watch);
         let problem = problem.ok_or(SearchError::NoTargets)?;
         Ok(problem.select(&Request {
@@ -389,7 +393,7 @@ impl Prepared {
             methods: ask.methods.clone(),
             activations: ask.activations.clone(),
             iterations: ask.iterations.clone(),
-            work: share * ask.work,
+            work: share * work,
             stream,
         }))
     }
@@ -529,6 +533,14 @@ fn bounds_of(task: Task) -> Bounds {
     }
 }
 
+/// The most work that rows pay for: a fit costs in proportion to them, and in proportion to them is how many candidates they tell apart.
+/// Below some it is so little that less would not be felt.
+fn work_of_rows(rows: usize) -> f64 {
+    let [all, few] = WORK_ROWS;
+    let part = rows.max(few) as f64 / all as f64;
+    STANDARD * part * part
+}
+
 /// A cap, its half, its quarter and so on, ascending.
 fn ladder(budget: usize) -> Vec<usize> {
     let halves = std::iter::successors(Some(budget), |cap| Some(cap / 2));
@@ -554,4 +566,19 @@ fn named<'a>(selection: &'a Selection, methods: &[Method]) -> Vec<(Option<Method
     let networks = methods.iter().zip(&selection.methods);
     let networks = networks.filter_map(|(method, c)| Some((Some(*method), c.as_ref()?)));
     linear.chain(networks).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_rows_pay_for_little_work() {
+        assert_eq!(work_of_rows(500), STANDARD);
+        assert_eq!(work_of_rows(1000), 4.0 * STANDARD);
+        assert!((work_of_rows(100) / STANDARD - 0.04).abs() < 1e-12);
+        assert_eq!(work_of_rows(10), work_of_rows(100));
+        // A quick effort is not cut where it is little already.
+        assert!(work_of_rows(100) < QUICK && QUICK < work_of_rows(105));
+    }
 }

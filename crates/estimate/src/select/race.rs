@@ -77,6 +77,10 @@ impl Race<'_> {
         let networks: Vec<(Network, Activation)> = edged.filter_map(network).collect();
         let first = &folds[0].fitted;
         let cost = stepwise_work(self.space.cap, first.d, first.n, first.factors());
+        // Nothing is new under a cap that the rows lower to the one before.
+        if self.space.cap == self.space.above {
+            return None;
+        }
         if cost * folds.len() as f64 > STEPWISE_WORK * self.work {
             return None;
         }

@@ -11,7 +11,7 @@ use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::{mean, sum};
 use std::sync::Arc;
 
-/// Rows below which folds are dealt twice.
+/// Rows below which the folds that judge are dealt twice.
 const REPEATED_BELOW: usize = 250;
 /// Folds of so many rows; one of them where one split replaces them.
 const FOLDS: usize = 5;
@@ -49,20 +49,28 @@ impl Part {
             Scaling::Fitted,
             Encoding::Compact,
         )?;
+        let few = rows.len() < REPEATED_BELOW;
+        let again = if few { ", twice" } else { "" };
         let (folds, selected_by) = match folds_up_to {
-            Some(most) => folds_of(source, rows, most, stream)?,
+            Some(most) => folds_of(source, rows, most, 1, stream)?,
             None => (Vec::new(), String::new()),
         };
         let fresh = match folds_up_to {
-            Some(most) if folds.len() > 1 => folds_of(source, rows, most, stream.child("fresh"))?.0,
+            Some(most) if folds.len() > 1 => {
+                let times = if few { 2 } else { 1 };
+                folds_of(source, rows, most, times, stream.child("fresh"))?.0
+            }
             _ => Vec::new(),
         };
         Ok(Self {
             samples: Arc::new(preprocessing.samples(table, rows)?),
             preprocessing,
             folds,
+            selected_by: match fresh.is_empty() {
+                true => selected_by,
+                false => format!("{selected_by}{again}"),
+            },
             fresh,
-            selected_by,
         })
     }
 
@@ -186,6 +194,7 @@ fn folds_of(
     source: &TableSource,
     rows: &[usize],
     folds_up_to: usize,
+    times: u64,
     stream: Stream,
 ) -> Result<(Vec<Vec<usize>>, String), SearchError> {
     let splitter = &source.splitter;
@@ -194,7 +203,6 @@ fn folds_of(
         folds.truncate(1);
         return Ok((folds, "one split".to_string()));
     }
-    let times = if rows.len() < REPEATED_BELOW { 2 } else { 1 };
     let count = if rows.len() > MANY {
         FOLDS_OF_MANY
     } else {
@@ -204,9 +212,8 @@ fn folds_of(
     for repeat in 0..times {
         folds.extend(splitter.folds(rows, count, stream.nth(repeat))?);
     }
-    let again = if times > 1 { ", twice" } else { "" };
     let count = folds.len() as u64 / times;
-    Ok((folds, format!("{count}-fold cross-validation{again}")))
+    Ok((folds, format!("{count}-fold cross-validation")))
 }
 
 /// At most `count` of the rows, at random, in their order.
