@@ -142,3 +142,31 @@ fn solve_work(network: &Network) -> f64 {
     let p = network.count() as f64;
     2.0 * p * p * p
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::Space;
+    use loopfit_model::{Activation, Method};
+
+    /// Candidates of the first round with hardly any work and with plenty: two dozen of few rows, then one for five rows.
+    #[test]
+    fn rows_say_how_many_candidates_are_told_apart() {
+        let space = Space {
+            cap: 32,
+            above: 0,
+            d: 8,
+            outputs: 1,
+            activations: vec![Activation::Relu, Activation::Tanh, Activation::Silu],
+            iterations: vec![2, 4, 8],
+            paper: false,
+        };
+        let candidates = space.networks(Method::Loop);
+        assert!(candidates.len() > 72, "{}", candidates.len());
+        let screened = |n: usize, work: f64| Rounds::new(&candidates, n, 1, 5, work).candidates[0];
+        assert_eq!((screened(16, 1.0), screened(16, 1e15)), (24, 24));
+        assert_eq!((screened(119, 1.0), screened(119, 1e15)), (24, 24));
+        assert_eq!((screened(200, 1.0), screened(200, 1e15)), (8, 40));
+        assert_eq!((screened(5000, 1.0), screened(5000, 1e15)), (8, 72));
+    }
+}

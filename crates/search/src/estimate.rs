@@ -583,3 +583,18 @@ fn named<'a>(selection: &'a Selection, methods: &[Method]) -> Vec<(Option<Method
     let networks = networks.filter_map(|(method, c)| Some((Some(*method), c.as_ref()?)));
     linear.chain(networks).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_rows_pay_for_little_work() {
+        assert_eq!(work_of_rows(500), STANDARD);
+        assert_eq!(work_of_rows(1000), 4.0 * STANDARD);
+        assert!((work_of_rows(100) / STANDARD - 0.04).abs() < 1e-12);
+        assert_eq!(work_of_rows(10), work_of_rows(100));
+        // A quick effort is not cut where it is little already.
+        assert!(work_of_rows(100) < QUICK && QUICK < work_of_rows(105));
+    }
+}
