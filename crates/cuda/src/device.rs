@@ -45,12 +45,25 @@ pub(crate) struct Variant {
     pub(crate) single: bool,
 }
 
-/// The fused kernel is compiled for multiples of so many hidden units.
-pub(crate) const UNITS_STEP: usize = 4;
 /// Strips at once on the way back in the fused kernel.
-pub(crate) const FUSED_BACK: usize = 4;
+pub(crate) const FUSED_BACK: usize = 2;
+/// Numbers of a thread in the fused kernel up to which 168 registers hold all of them, and the warps of a processor then and
+/// otherwise.
+const FEW_NUMBERS: usize = 138;
+const FUSED_WARPS: (usize, usize) = (12, 8);
 
 impl Variant {
+    /// Warps of a processor in the fused kernel, so that nothing is spilled: a thread has all sums, a unit, and states, their
+    /// gradients and the next ones of its strips.
+    fn fused_warps(&self) -> usize {
+        let unit = 2 * self.q + 1;
+        let sums = self.units * unit + self.q;
+        match sums + 3 * FUSED_BACK * self.q + unit.next_multiple_of(4) <= FEW_NUMBERS {
+            true => FUSED_WARPS.0,
+            false => FUSED_WARPS.1,
+        }
+    }
+
     /// Constants of the source text.
     pub(crate) fn defines(&self) -> Vec<String> {
         let part = match self.part {
@@ -69,10 +82,9 @@ impl Variant {
             format!("SHARED_INPUTS={}", i32::from(self.shared_inputs)),
             format!("SINGLE={}", i32::from(self.single)),
             // As many warps as have registers enough for all sums, and strips at once that fill them.
-            "FUSED_BLOCKS=8".to_string(),
-            format!("FORWARD={}", if self.q > 8 { 2 } else { 4 }),
+            format!("FUSED_BLOCKS={}", self.fused_warps()),
+            format!("FORWARD={}", if self.q > 4 { 2 } else { 4 }),
             format!("BACK={FUSED_BACK}"),
-            format!("UNITS_STEP={UNITS_STEP}"),
         ]
     }
 }

@@ -86,8 +86,9 @@ fn adam_schedule(stage: &Stage) -> Vec<f32> {
 impl<'a> Group<'a> {
     /// Bytes that fits of a plan take on the device.
     pub(crate) fn bytes(specs: &[&FitSpec], plan: &Plan) -> usize {
-        let mut bytes =
-            sample_bytes(specs) + specs.len().next_multiple_of(2) * plan.bytes(specs[0]);
+        // Alike fits may have more or fewer samples; one more makes their number even.
+        let own = || specs.iter().map(|spec| plan.bytes(spec));
+        let mut bytes = sample_bytes(specs) + own().sum::<usize>() + own().max().unwrap_or(0);
         bytes += piece::<Fit>(specs.len() + 1)
             + 3 * piece::<f32>(plan.shape.padded() + plan.shape.packed);
         bytes += piece::<f32>(plan.shape.d * (plan.shape.nodes() + plan.shape.valid_nodes()))

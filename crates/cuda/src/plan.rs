@@ -1,6 +1,6 @@
 //! How a group of fits runs: which kernels, how many threads, how much memory.
 
-use crate::device::{Device, FUSED_BACK, Part, UNITS_STEP, Variant, piece};
+use crate::device::{Device, FUSED_BACK, Part, Variant, piece};
 use crate::layout::{Fit, Half, kind};
 use loopfit_engine::{FitSpec, Optimiser, Packed};
 use loopfit_likelihood::{Energy, Likelihood};
@@ -27,8 +27,6 @@ pub(crate) const VALIDATE_THREADS: usize = 256;
 pub(crate) const PERMUTE_THREADS: usize = 32;
 /// Fits for each processor from which on half a warp a fit is faster than a block a fit.
 const FUSED_FITS: usize = 6;
-/// Groups on the device at the same time.
-pub(crate) const GROUPS_AT_ONCE: usize = 64;
 
 /// What fits must have in common to run in step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -238,14 +236,6 @@ impl Shape {
         states * strips * LANES * self.wide()
     }
 
-    /// Hidden units that the fused kernel has sums for: a few numbers of them, so that there are few kernels.
-    fn fused_units(&self) -> usize {
-        match self.r {
-            r if r <= UNITS_STEP => r,
-            r => r.next_multiple_of(UNITS_STEP),
-        }
-    }
-
     /// The kernel with half a warp a fit.
     fn fused(&self) -> Variant {
         let strips = self.all_strips();
@@ -254,7 +244,7 @@ impl Shape {
             shared_inputs,
             shared_states: shared_inputs && self.kept_states(strips) <= NEAR_STATES,
             single: self.is_single(),
-            ..self.variant(Part::Fused, 2 * LANES, self.fused_units(), false)
+            ..self.variant(Part::Fused, 2 * LANES, self.r, false)
         }
     }
 
@@ -369,7 +359,7 @@ impl Plan {
             let shared_states = words * per_processor <= room;
             shape.variant(part, groups * LANES, units, shared_states)
         };
-        let sums = shape.fused_units() * (2 * shape.q + 1) + shape.q;
+        let sums = shape.r * (2 * shape.q + 1) + shape.q;
         let one_group = packed.strips_at_once(strips) >= strips;
         let fused = shape.fused();
         let fused_words = Shape::fused_words(&shape.half(fused, shape.strips()));
@@ -378,10 +368,7 @@ impl Plan {
             && fused_words * 4 * 2 <= device.shared_limit();
         let fuse = can_fuse
             && match kernels {
-                Kernels::Fastest => {
-                    let together = fits.all.min(GROUPS_AT_ONCE * fits.alike);
-                    of_processor(together) >= FUSED_FITS
-                }
+                Kernels::Fastest => of_processor(fits.alike) >= FUSED_FITS,
                 Kernels::Block => false,
                 Kernels::HalfWarp => true,
             };

@@ -3,12 +3,14 @@
 use crate::cost::{Cost, Speeds};
 use crate::device::{Device, Fault};
 use crate::group::Group;
-use crate::plan::{Beside, GROUPS_AT_ONCE, Kernels, Key, Plan};
+use crate::plan::{Beside, Kernels, Key, Plan};
 use loopfit_engine::{Backend, Control, Engine, FitOutcome, FitSpec};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Groups on the device at the same time.
+const GROUPS_AT_ONCE: usize = 32;
 /// Parts of a large group, and fits of the smallest: parts that take turns keep all processors of the device busy while one of
 /// them ends its updates or is validated.
 const PARTS: usize = 4;

@@ -9,9 +9,8 @@
 #define LINE (WIDE * 16)
 #define VECTOR (WIDE % 4 == 0 ? 4 : WIDE % 2 == 0 ? 2 : 1)
 
-// Numbers of one block's gradient. There are up to UNITS hidden units, the last few of which may be missing.
+// Numbers of one block's gradient.
 #define NUMBERS (UNITS * (2 * Q + 1) + Q)
-#define MISSING(j) ((j) > UNITS - UNITS_STEP && (j) >= L.r)
 
 __device__ __forceinline__ void read_state(const float *from, float *to) {
     float wide[WIDE];
@@ -84,7 +83,7 @@ __device__ __forceinline__ float number_of(const Sums &sums, int i) {
 }
 
 // Sums over lanes to the gradient of a block.
-__device__ __forceinline__ void finish(const Launch &L, const Sums &sums, float *grad, int lane) {
+__device__ __forceinline__ void finish(const Sums &sums, float *grad, int lane) {
 #pragma unroll
     for (int first = 0; first < NUMBERS; first += 16) {
         float sixteen[16];
@@ -92,8 +91,8 @@ __device__ __forceinline__ void finish(const Launch &L, const Sums &sums, float 
         for (int i = 0; i < 16; i++) sixteen[i] = number_of(sums, first + i);
         float sum = sum_sixteen(sixteen);
         int i = first + lane, unit = i / (2 * Q + 1);
-        int at = unit < UNITS ? unit * UNIT + i % (2 * Q + 1) : L.r * UNIT + i - UNITS * (2 * Q + 1);
-        if (i < NUMBERS && (unit >= UNITS || unit < L.r)) grad[at] = sum;
+        int at = unit < UNITS ? unit * UNIT + i % (2 * Q + 1) : UNITS * UNIT + i - UNITS * (2 * Q + 1);
+        if (i < NUMBERS) grad[at] = sum;
     }
 }
 
@@ -147,16 +146,15 @@ __device__ __forceinline__ void fetch_samples(const Launch &L, const Fit &fit, c
 
 // One block forward for M strips.
 template <int M>
-__device__ __forceinline__ void block_ahead(const Launch &L, const float *units, float (*z)[Q]) {
+__device__ __forceinline__ void block_ahead(const float *units, float (*z)[Q]) {
     float next[M][Q];
-    const float *b2 = units + L.r * UNIT;
+    const float *b2 = units + UNITS * UNIT;
 #pragma unroll
     for (int k = 0; k < Q; k++)
 #pragma unroll
         for (int m = 0; m < M; m++) next[m][k] = z[m][k] + b2[k];
 #pragma unroll
     for (int j = 0; j < UNITS; j++) {
-        if (MISSING(j)) break;
         float unit[UNIT];
         read_unit(units + j * UNIT, unit);
 #pragma unroll
@@ -209,7 +207,7 @@ __device__ __forceinline__ void ahead(const Launch &L, const Fit &fit, const Own
 #pragma unroll
         for (int m = 0; m < M; m++) write_state(keep + at[m] * LINE, z[m]);
         keep += L.all_strips * LINE;
-        block_ahead<M>(L, units_of(L, own.params, block_at(L, t)), z);
+        block_ahead<M>(units_of(L, own.params, block_at(L, t)), z);
     }
 #if SINGLE
     const float *row = own.params + output_at(L);
@@ -289,7 +287,7 @@ __device__ __forceinline__ void fetch_states(const Launch &L, const Own &own, in
 }
 
 // One iteration back for BACK strips, and its products. At `g_at` lie this lane's gradients of the states, replaced.
-__device__ __forceinline__ void back(const Launch &L, const float *units, const float *const *z_at, float *const *g_at, Sums &sums) {
+__device__ __forceinline__ void back(const float *units, const float *const *z_at, float *const *g_at, Sums &sums) {
     float z[BACK][Q], g[BACK][Q], next[BACK][Q];
 #pragma unroll
     for (int m = 0; m < BACK; m++) {
@@ -303,7 +301,6 @@ __device__ __forceinline__ void back(const Launch &L, const float *units, const 
     }
 #pragma unroll
     for (int j = 0; j < UNITS; j++) {
-        if (MISSING(j)) break;
         float unit[UNIT];
         read_unit(units + j * UNIT, unit);
 #pragma unroll
@@ -358,10 +355,10 @@ __device__ __forceinline__ void behind(const Launch &L, const Own &own, int star
                 states[m] = there || !SHARED_STATES ? z + m * LINE : z;
                 gradients[m] = g + (there ? strip + m : L.all_strips) * LINE;
             }
-            back(L, units, states, gradients, sums);
+            back(units, states, gradients, sums);
         }
         if (L.blocks > 1) {
-            finish(L, sums, own.grad(L) + L.input_len + block * L.block_len, lane);
+            finish(sums, own.grad(L) + L.input_len + block * L.block_len, lane);
             clear(sums);
         }
     }
@@ -444,7 +441,7 @@ KERNEL_AT(fused, 32, FUSED_BLOCKS) {
         clear(sums);
         for (int start = 0; start < L.all_strips; start += L.at_once)
             behind(L, own, start, start + L.at_once < L.all_strips ? start + L.at_once : L.all_strips, lane, sums);
-        if (L.blocks == 1) finish(L, sums, own.grad(L) + L.input_len, lane);
+        if (L.blocks == 1) finish(sums, own.grad(L) + L.input_len, lane);
         input_products(L, own, lane);
         if (more) {
             async_wait<0>();

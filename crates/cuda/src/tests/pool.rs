@@ -1,11 +1,12 @@
 //! Fits of several callers on a device and the processor, and devices that fail.
 
 use super::emulated::Emulated;
-use super::specs::{same, spec};
+use super::specs::{Draws, same, samples, spec};
 use crate::device::{Device, Fault, Grid, Variant};
 use crate::layout::{Address, Launch};
 use crate::plan::Kernels;
 use crate::run::Cuda;
+use loopfit_data::Samples;
 use loopfit_engine::{Backend, Control, Engine, FitOutcome, FitSpec, SpecError, Stop};
 use loopfit_numerics::stream::Stream;
 use std::sync::Arc;
@@ -82,12 +83,22 @@ fn weak(most_bytes: usize, launches: usize) -> Option<Arc<Weak>> {
     }))
 }
 
-/// Fits of two shapes, alike but for their random numbers.
+/// Fits of two shapes, alike but for their random numbers and how many samples they have.
 fn specs(count: u64) -> Vec<FitSpec> {
     (0..count)
-        .map(|i| FitSpec {
-            stream: Stream::new(i),
-            ..spec(i % 2, false)
+        .map(|i| {
+            let alike = spec(i % 2, false);
+            let more = |set: &Samples, stream: u64| {
+                let n = set.n() + 700 * i as usize;
+                let draws = &mut Draws(Stream::new(stream), 0);
+                samples(draws, n, set.d(), alike.likelihood)
+            };
+            FitSpec {
+                train: more(&alike.train, 1),
+                valid: more(&alike.valid, 2),
+                stream: Stream::new(i),
+                ..alike.clone()
+            }
         })
         .collect()
 }
@@ -145,7 +156,7 @@ fn little_memory_is_shared_in_turn() {
     let expected = run(&Engine::new(2).unwrap(), &specs).unwrap();
     let mut refused = 0;
     // From room for all of them to room for one.
-    for most_bytes in (14..20).rev().map(|bits| 1 << bits) {
+    for most_bytes in (15..22).rev().map(|bits| 1 << bits) {
         let Some(device) = weak(most_bytes, usize::MAX) else {
             return;
         };
