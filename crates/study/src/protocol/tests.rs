@@ -45,6 +45,12 @@ beyond-ebm 8ac71c85e73c
 beyond-real 521a58c59cc8
 separation 26c476a6a316
 transformer-simulations 0576967a4344
+iteration-controls 6b5b6065fce4
+bump-dimension-cap 9031913f738f
+bump-dimension-iterations 0c24c222938b
+cap-choice ecd3dd8d8f16
+sieve-effort d59d8af19897
+sieve-witness 4c0cfd71b717
 ";
 
 #[test]
