@@ -217,6 +217,7 @@ pages! {
     selection: "docs/selection.md",
     store: "docs/store.md",
     studies: "docs/studies.md",
+    theorems_effort: "docs/theorems-effort.md",
     theory: "docs/theory.md",
     transformer: "docs/transformer.md",
     witness: "docs/witness.md",

@@ -49,6 +49,12 @@ pub(crate) struct Reached {
     pub(crate) per_success: f64,
 }
 
+/// Case, seed, name, curve and specification of a fit.
+type Row = (String, i64, String, String, String);
+
+/// The place of a case, its method, iterations, shape and route: the order of tables.
+type Key = (usize, Method, usize, String, String);
+
 /// The fits of a sieve by case, class and route; climbs from the best of a class count for what is known of it alone.
 pub(crate) fn read(store: &Store, named: &Named) -> Result<Vec<Effort>, StudyError> {
     if !matches!(named.study.way, Way::Sieve(_)) {
@@ -56,14 +62,13 @@ pub(crate) fn read(store: &Store, named: &Named) -> Result<Vec<Effort>, StudyErr
     }
     let query = "SELECT task.\"case\", task.seed, fit.fit, fit.curve, fit.spec FROM fit JOIN task USING (study, task) \
          WHERE study = ? ORDER BY task.task, fit.fit";
-    type Row = (String, i64, String, String, String);
     let rows: Vec<Row> = store.rows(query, [&named.name], |r| {
         Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?))
     })?;
     // By case and class the lowest loss of each seed, and by route the fits.
     let mut lowest: BTreeMap<(String, String, i64), f64> = BTreeMap::new();
-    let mut routes: BTreeMap<(usize, Method, usize, String, String), Effort> = BTreeMap::new();
-    let mut kept: Vec<((usize, Method, usize, String, String), String, Strained)> = Vec::new();
+    let mut routes: BTreeMap<Key, Effort> = BTreeMap::new();
+    let mut kept: Vec<(Key, String, Strained)> = Vec::new();
     for (case, seed, name, curve, spec) in rows {
         let broken = || StudyError::Broken {
             path: store.path().display().to_string(),

@@ -117,7 +117,7 @@ pub(crate) fn choose(
     let by_route = method == Method::Loop && task.witness.is_some();
     let mut kept: Vec<(Contender, f64, String)> = Vec::new();
     for network in task.classes(method, trial)? {
-        let mut best: Option<(Contender, FitOutcome, String)> = None;
+        let mut best: Option<(Contender, FitOutcome)> = None;
         for route in sieve.routes_of(method) {
             let own = match (by_route, method) {
                 (true, _) => Contender::Route(route.from),
@@ -127,19 +127,18 @@ pub(crate) fn choose(
                 (false, _) => Contender::Method(method),
             };
             for (name, outcome) in task.go(&network, route, trial, recorder)? {
-                if name.contains(BUILT) {
-                    kept.push((Contender::Built, outcome.validation, name.clone()));
-                } else {
-                    kept.push((own, outcome.validation, name.clone()));
-                }
-                let better =
-                    |b: &(Contender, FitOutcome, String)| outcome.validation < b.1.validation;
+                let of = match name.ends_with(&format!("/{BUILT}")) {
+                    true => Contender::Built,
+                    false => own,
+                };
+                kept.push((of, outcome.validation, name));
+                let better = |b: &(Contender, FitOutcome)| outcome.validation < b.1.validation;
                 if best.as_ref().is_none_or(better) {
-                    best = Some((own, outcome, name));
+                    best = Some((own, outcome));
                 }
             }
         }
-        let Some((own, outcome, _)) = best else {
+        let Some((own, outcome)) = best else {
             continue;
         };
         if sieve.polish > 0 {

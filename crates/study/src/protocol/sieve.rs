@@ -1,6 +1,7 @@
 //! How near fits come to the maximum of the likelihood over their classes, as a protocol asks it.
 
 use super::ways::Candidates;
+use crate::sieve::{BUILT, POLISH};
 use loopfit_engine::{Adam, Optimiser, Scoring, Stage, WeightDecay};
 use loopfit_search::protocol::PerIteration;
 use serde::{Deserialize, Serialize};
@@ -214,6 +215,9 @@ impl Sieve {
             let of = |what: &str| Some(format!("route {} of the sieve: {what}", i + 1));
             if let Err(why) = super::check_name(&route.name) {
                 return of(why);
+            }
+            if [POLISH, BUILT].contains(&route.name.as_str()) {
+                return of("`polish` and `built` are not names of routes");
             }
             if self.routes[..i]
                 .iter()

@@ -11,7 +11,7 @@ use crate::sheet::{Sheet, values};
 use crate::{Global, interrupt, output};
 use anyhow::{Context, Result};
 use loopfit_data::{Samples, Simulation};
-use loopfit_engine::Engine;
+use loopfit_engine::{Engine, MAX_SCORING_PARAMETERS};
 use loopfit_fitted::FittedModel;
 use loopfit_likelihood::{Gamma, Gaussian, Likelihood};
 use loopfit_model::reference::LAYER_NORM_STABILISER;
@@ -44,7 +44,7 @@ const USED: [Constant; 2] = [Constant::C1, Constant::C2];
     after_help = "Examples:\n  loopfit fit sim:double-well --budget 64 -o well.safetensors\n  loopfit theory oracle well.safetensors sim:double-well\n  loopfit theory oracle bumps.safetensors sim:bumps@3 --train 1024 --valid 256 --json   (fitted with --seed 3 --train 1024 --valid 256)"
 )]
 pub(crate) struct Arguments {
-    /// A model of a residual FFN with ReLU units or of a Transformer, fitted to the simulation or constructed.
+    /// A model of at most 4096 numbers, fitted to the simulation: a residual FFN with ReLU units, or a Transformer.
     model: PathBuf,
     /// The simulation that it was fitted to, such as sim:bumps, of the seed of the fit (of another, sim:bumps@3).
     data: SimulationArgument,
@@ -208,6 +208,12 @@ impl Arguments {
                 network.activation()
             )));
         }
+        if network.count() > MAX_SCORING_PARAMETERS {
+            return Err(usage(format!(
+                "{name} has {} numbers, and climbs take at most {MAX_SCORING_PARAMETERS}: fit one under a smaller cap",
+                network.count()
+            )));
+        }
         if network.d() != simulation.dim() {
             return Err(usage(format!(
                 "{name} has {} inputs and sim:{simulation} has {}: name the simulation that it was fitted to",
@@ -248,7 +254,7 @@ impl Arguments {
         });
         let (train, fresh) = (train?, fresh?);
         let known = &model.provenance.training_samples;
-        if known.is_empty() || *known == train.hash() {
+        if *known == train.hash() {
             return Ok((train, fresh));
         }
         let all = train.followed_by(&valid?)?;
