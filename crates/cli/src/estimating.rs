@@ -39,7 +39,10 @@ enum Count {
 fn iterations(text: &str) -> Result<Count, String> {
     match text {
         "auto" => Ok(Count::Auto),
-        _ => crate::data::between(text, 1, 64).map(Count::Of),
+        _ => match crate::data::between(text, 1, 64) {
+            Ok(t) => Ok(Count::Of(t)),
+            Err(why) => Err(format!("{why}, or auto")),
+        },
     }
 }
 

@@ -79,7 +79,7 @@ impl Chosen {
 /// Birgé and Massart, "Minimal penalties for Gaussian model selection", 2007; Arlot and Massart, "Data-driven calibration of
 /// penalties for least-squares regression", 2009.
 pub fn penalised(rungs: &[Rung], b: usize, n: usize) -> Option<Penalised> {
-    let mut rungs: Vec<Rung> = rungs.iter().copied().collect();
+    let mut rungs = rungs.to_vec();
     rungs.retain(|rung| rung.loss.is_finite());
     rungs.sort_by_key(|rung| rung.t);
     // From the largest lambda down: at each step to the rung that gains most for what it costs.

@@ -213,8 +213,8 @@ pub(crate) fn choose(
         choice(Method::Untied.into(), Some(fit(1))),
     ];
     let (ladder, folds) = found[2..].split_at(ts.len());
-    for i in 0..ts.len() {
-        choices.push(choice(Contender::Cut { t: ts[i] }, Some(fit(2 + i))));
+    for (i, t) in ts.iter().enumerate() {
+        choices.push(choice(Contender::Cut { t: *t }, Some(fit(2 + i))));
     }
     let follow = trial.follow()?;
     let n = trial.visible()?.problem.train.n();
@@ -228,7 +228,6 @@ pub(crate) fn choose(
         })
         .collect();
     let held: Vec<&[Found]> = folds.chunks(ts.len()).collect();
-    let of_fold = |fold: &[Found]| -> Vec<f64> { losses(fold) };
     let crossed = (0..ts.len()).map(|i| {
         let of_all: Vec<f64> = held.iter().map(|fold| losses(fold)[i]).collect();
         mean(&of_all)
@@ -243,7 +242,7 @@ pub(crate) fn choose(
             Rule::Penalised.into(),
             iterations::penalised(&rungs, b, n).map(|p| p.t),
         ),
-        (Rule::Validation.into(), lowest(&ts, &of_fold(held[0]))),
+        (Rule::Validation.into(), lowest(&ts, &losses(held[0]))),
         (Rule::CrossValidation.into(), lowest(&ts, &crossed)),
         (
             Rule::Lepski.into(),

@@ -80,7 +80,7 @@ fn threads_and_shares_do_not_change_the_content() {
 const SCHEDULE: &str = r#"
 title = "Small schedule"
 axis = "observations n"
-seeds = { first = 1, count = 2 }
+seeds = { first = 1, count = 1 }
 [[cases]]
 name = "density"
 curve = "Densities"
@@ -125,7 +125,7 @@ fn a_schedule_runs_and_is_reported() {
     assert!(content(&place("merged")) == expected);
     let store = Store::open(&place("one")).unwrap();
     let found = results::read(&store, &named).unwrap();
-    assert_eq!((found.points.len(), found.tasks), (9, (18, 18)));
+    assert_eq!((found.points.len(), found.tasks), (9, (9, 9)));
     for point in &found.points {
         assert_eq!(point.metric, "squared Hellinger distance");
         let cuts: Vec<f64> = point

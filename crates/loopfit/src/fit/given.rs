@@ -121,13 +121,13 @@ impl Fit<'_> {
         }
         let transformer = self.architectures != [ArchitectureChoice::Ffn];
         let reasons = [
+            (self.automatic, Reason::Automatic),
             (transformer, Reason::Transformer),
             (source.is_density(), Reason::Density),
             (self.protocol.is_some(), Reason::Protocol),
             (!self.shapes.is_empty(), Reason::Shape),
             (matches!(self.effort, Effort::Updates(_)), Reason::Updates),
             (self.equal.is_some(), Reason::Equal),
-            (self.automatic, Reason::Automatic),
         ];
         let Some((_, reason)) = reasons.into_iter().find(|(holds, _)| *holds) else {
             return Ok(true);
