@@ -121,17 +121,18 @@ fn run(named: &Named, out: &Path, shard: Shard, backend: &dyn Backend) -> Result
 
 /// What a store holds, and how many fits of each backend.
 fn content(path: &Path) -> (serde_json::Value, [usize; 2]) {
-    let mut out = Vec::new();
-    store::export(&Store::open(path).unwrap(), &mut out).unwrap();
-    let mut value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let (store, mut out) = (Store::open(path).unwrap(), Vec::new());
+    store::export(&store, &mut out).unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
+    let study = &value["studies"][0];
     let mut counts = [0, 0];
-    let tasks = value["studies"][0]["tasks"].as_array_mut().unwrap();
-    let fits = tasks
-        .iter_mut()
-        .flat_map(|t| t["fits"].as_array_mut().unwrap());
-    for fit in fits {
-        let backend = fit.as_object_mut().unwrap().remove("backend").unwrap();
-        counts[usize::from(backend == "other")] += 1;
+    for task in study["tasks"].as_array().unwrap() {
+        for fit in task["fits"].as_array().unwrap() {
+            let of = [&study["study"], &task["task"], &fit["fit"]].map(text);
+            let stored = store.fit(&of[0], &of[1], &of[2]).unwrap().unwrap();
+            counts[usize::from(stored.backend == "other")] += 1;
+        }
     }
     (value, counts)
 }
