@@ -129,7 +129,7 @@ fn content(path: &Path) -> (serde_json::Value, [usize; 2]) {
     let mut counts = [0, 0];
     for task in study["tasks"].as_array().unwrap() {
         for fit in task["fits"].as_array().unwrap() {
-            let of = [&study["study"], &task["task"], &fit["fit"]].map(text);
+            let of = [&study["name"], &task["task"], &fit["fit"]].map(text);
             let stored = store.fit(&of[0], &of[1], &of[2]).unwrap().unwrap();
             counts[usize::from(stored.backend == "other")] += 1;
         }
