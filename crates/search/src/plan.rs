@@ -12,6 +12,8 @@ const UPDATES_PER_START: usize = 3000;
 const STARTS: std::ops::RangeInclusive<usize> = 4..=128;
 /// Where that is too few, one start for so many: the longest fits of a search stay short enough to run beside many others.
 const UPDATES_OF_MANY: usize = 12_000;
+/// As many as a large machine runs beside one another; more updates than these need make each start longer.
+const MOST_STARTS: usize = 10_000;
 
 /// Successive halving: all starts get `rungs[0].updates`, the best `rungs[1].fits` of them
 /// `rungs[1].updates` more, and so on.
@@ -36,8 +38,8 @@ impl Plan {
     /// Spreads `updates` in all over the protocol's rungs, or by default in four equal parts
     /// over ever fewer starts, each a quarter of the one before; a Loop grows from T / 4 over
     /// T / 2 to T iterations. There is one start for every 3000 updates: 96 000 updates are
-    /// 32 x 750, 8 x 3000, 2 x 12 000 and 1 x 24 000. There are at most 128, or one for every 12 000 updates: a hundred
-    /// million are 8333 x 3000, 2083 x 12 001, 520 x 48 076 and 130 x 192 307.
+    /// 32 x 750, 8 x 3000, 2 x 12 000 and 1 x 24 000. There are at most 128, or one for every 12 000 updates up to
+    /// 10 000 starts: a hundred million are 8333 x 3000, 2083 x 12 001, 520 x 48 076 and 130 x 192 307.
     pub fn new(protocol: &Protocol, updates: usize) -> Result<Self, SearchError> {
         if updates < LEAST_UPDATES {
             return Err(SearchError::Updates {
@@ -57,7 +59,7 @@ impl Plan {
             None => {
                 let starts = (updates / UPDATES_PER_START)
                     .clamp(*STARTS.start(), *STARTS.end())
-                    .max(updates / UPDATES_OF_MANY);
+                    .max((updates / UPDATES_OF_MANY).min(MOST_STARTS));
                 [(1, 4), (4, 2), (16, 1), (64, 1)]
                     .map(|(fewer, shorten)| {
                         let fits = (starts / fewer).max(1);
@@ -181,6 +183,7 @@ mod tests {
             (130, 192_307, 1),
         ];
         assert_eq!(rungs(100_000_000), many);
+        assert_eq!(rungs(2_000_000_000)[0], (10_000, 50_000, 4));
         assert_eq!(rungs(32), [(4, 2, 4), (1, 8, 2), (1, 8, 1), (1, 8, 1)]);
         assert!(Plan::new(&Protocol::default(), 31).is_err());
     }
