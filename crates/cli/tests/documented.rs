@@ -11,7 +11,7 @@ use std::process::Command;
 const LEFT_OUT: [&str; 4] = ["loopfit data fetch", "--data-dir", "data:", "cargo "];
 
 /// What makes a command small without making it another one. The paper's studies stand for all of them by their smallest.
-const SMALLER: [(&str, &str); 9] = [
+const SMALLER: [(&str, &str); 10] = [
     (
         "study run paper --quick --data-dir data",
         "study run cap-path --quick",
