@@ -399,7 +399,8 @@ pub(crate) fn kernels_of(part: Part) -> &'static [&'static str] {
     match part {
         Part::Common => &["validate", "permute_shared", "permute_global"],
         Part::Adam => &["adam"],
-        Part::Fused => &["fused"],
+        Part::Fused | Part::FusedScoring => &["fused"],
         Part::Scoring => &["scoring"],
+        Part::Refresh => &["refresh"],
     }
 }

@@ -27,6 +27,12 @@ pub(crate) const VALIDATE_THREADS: usize = 256;
 pub(crate) const PERMUTE_THREADS: usize = 32;
 /// Fits for each processor from which on half a warp a fit is faster than a block a fit.
 const FUSED_FITS: usize = 6;
+/// The same with Fisher scoring.
+const FUSED_SCORING_FITS: usize = 3;
+/// Threads of a block that refreshes an information, for few fits and for many.
+const REFRESH_THREADS: (usize, usize) = (512, 128);
+/// Words of shared memory that such a block needs.
+pub(crate) const REFRESH_WORDS: usize = 2 * (8 * 8 + 8 + 1);
 
 /// What fits must have in common to run in step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +40,8 @@ pub(crate) struct Key {
     network: String,
     likelihood: &'static str,
     nodes: Option<String>,
-    stages: Vec<(usize, usize, usize, bool)>,
+    /// Batch, updates, updates between validations, and between refreshes of the information.
+    stages: Vec<(usize, usize, usize, Option<usize>)>,
 }
 
 impl Key {
@@ -66,12 +73,14 @@ impl Key {
             stages: stages
                 .iter()
                 .map(|stage| {
-                    let scoring = matches!(stage.optimiser, Optimiser::Scoring(_));
                     (
                         stage.batch.min(spec.train.n()),
                         stage.updates,
                         stage.validate_every,
-                        scoring,
+                        match &stage.optimiser {
+                            Optimiser::Adam(_) => None,
+                            Optimiser::Scoring(scoring) => Some(scoring.refresh),
+                        },
                     )
                 })
                 .collect(),
@@ -213,7 +222,7 @@ impl Shape {
 
     /// Words that scoring needs beside them: those of its structure `Shared`, and a direction.
     pub(crate) fn scoring_words(&self) -> usize {
-        276 + 2 * self.packed
+        2 * (8 * 8 + 1) + 2 * self.packed
     }
 
     /// Numbers of a lane's state in the fused kernel: its macro `WIDE`.
@@ -231,20 +240,22 @@ impl Shape {
     }
 
     /// States that the fused kernel keeps of so many strips, in words.
-    fn kept_states(&self, strips: usize) -> usize {
-        let states = self.iterations + usize::from(!self.is_single());
+    fn kept_states(&self, strips: usize, single: bool) -> usize {
+        let states = self.iterations + usize::from(!single);
         states * strips * LANES * self.wide()
     }
 
     /// The kernel with half a warp a fit.
-    fn fused(&self) -> Variant {
+    fn fused(&self, part: Part) -> Variant {
         let strips = self.all_strips();
         let shared_inputs = strips * LANES * self.d <= NEAR_INPUTS;
+        // The information needs outputs and last states.
+        let single = self.is_single() && part == Part::Fused;
         Variant {
             shared_inputs,
-            shared_states: shared_inputs && self.kept_states(strips) <= NEAR_STATES,
-            single: self.is_single(),
-            ..self.variant(Part::Fused, 2 * LANES, self.r, false)
+            shared_states: shared_inputs && self.kept_states(strips, single) <= NEAR_STATES,
+            single,
+            ..self.variant(part, 2 * LANES, self.r, false)
         }
     }
 
@@ -264,22 +275,27 @@ impl Shape {
         } else {
             all * self.outputs * LANES
         };
+        let state = match variant.part {
+            Part::FusedScoring => 2 * self.packed,
+            _ => self.packed,
+        };
+        let kept = self.kept_states(all, variant.single);
         let mut half = Half {
             grad: take(self.padded()),
-            m: take(self.packed),
-            v: take(self.packed),
+            m: take(state),
+            v: take(state),
             g: take((all + 1) * line),
             y: take(strips * LANES),
             rows: take(strips * LANES),
             out: take(outputs),
             g_out: take(outputs),
             coming: match variant.shared_states {
-                true => take(self.kept_states(all)),
+                true => take(kept),
                 false => take(2 * FUSED_BACK * line),
             },
             x: match variant.shared_inputs {
                 true => take(all * LANES * self.d),
-                false => (self.kept_states(all)) as i32,
+                false => kept as i32,
             },
             ..Half::default()
         };
@@ -337,6 +353,9 @@ pub(crate) struct Plan {
     pub(crate) common: Variant,
     adam: Variant,
     scoring: Variant,
+    /// What refreshes the information, with how many threads.
+    pub(crate) refresh: Variant,
+    pub(crate) refresh_threads: usize,
 }
 
 impl Plan {
@@ -361,25 +380,49 @@ impl Plan {
         };
         let sums = shape.r * (2 * shape.q + 1) + shape.q;
         let one_group = packed.strips_at_once(strips) >= strips;
-        let fused = shape.fused();
-        let fused_words = Shape::fused_words(&shape.half(fused, shape.strips()));
-        let can_fuse = sums <= FUSED_SUMS
-            && (shape.blocks == 1 || one_group)
-            && fused_words * 4 * 2 <= device.shared_limit();
-        let fuse = can_fuse
-            && match kernels {
-                Kernels::Fastest => of_processor(fits.alike) >= FUSED_FITS,
-                Kernels::Block => false,
-                Kernels::HalfWarp => true,
-            };
-        let adam = match fuse {
+        let can_fuse = |variant: Variant| {
+            let words = Shape::fused_words(&shape.half(variant, shape.strips()));
+            sums <= FUSED_SUMS
+                && (shape.blocks == 1 || one_group)
+                && words * 4 * 2 <= device.shared_limit()
+        };
+        let fuse = |variant: Variant, least: usize| {
+            can_fuse(variant)
+                && match kernels {
+                    Kernels::Fastest => of_processor(fits.alike) >= least,
+                    Kernels::Block => false,
+                    Kernels::HalfWarp => true,
+                }
+        };
+        let fused = shape.fused(Part::Fused);
+        let adam = match fuse(fused, FUSED_FITS) {
             true => fused,
             false => block(Part::Adam, 0),
+        };
+        let fused = shape.fused(Part::FusedScoring);
+        // The masses of an energy model are a block's work.
+        let scoring = match shape.kind != kind::ENERGY && fuse(fused, FUSED_SCORING_FITS) {
+            true => fused,
+            false => block(Part::Scoring, shape.scoring_words()),
         };
         Self {
             common: shape.variant(Part::Common, VALIDATE_THREADS, 1, false),
             adam,
-            scoring: block(Part::Scoring, shape.scoring_words()),
+            scoring,
+            refresh: Variant {
+                part: Part::Refresh,
+                q: 1,
+                activation: 0,
+                threads: REFRESH_THREADS.0,
+                units: 1,
+                shared_states: false,
+                shared_inputs: false,
+                single: false,
+            },
+            refresh_threads: match per_processor <= 2 {
+                true => REFRESH_THREADS.0,
+                false => REFRESH_THREADS.1,
+            },
             shape,
             packed,
         }
@@ -399,12 +442,13 @@ impl Plan {
             .stages
             .iter()
             .map(|stage| self.variant(&stage.optimiser));
-        stages.chain([self.common]).collect()
+        let refresh = scores(spec).then_some(self.refresh);
+        stages.chain([self.common]).chain(refresh).collect()
     }
 
     /// All kernels that it names.
-    pub(crate) fn variants(&self) -> [Variant; 3] {
-        [self.common, self.adam, self.scoring]
+    pub(crate) fn variants(&self) -> [Variant; 4] {
+        [self.common, self.adam, self.scoring, self.refresh]
     }
 
     /// Whether states and their gradients need memory outside of the processors.
@@ -467,8 +511,9 @@ impl Plan {
             bytes += piece::<f32>(self.shape.scratch());
         }
         if scores(spec) {
-            bytes += 2 * piece::<f64>(p * p) + piece::<f64>(self.factor_len());
+            bytes += piece::<f64>(p * p) + piece::<f64>(self.factor_len());
             bytes += 2 * piece::<f64>(p) + piece::<f32>(self.rows_len());
+            bytes += piece::<f32>(self.shape.padded());
         }
         bytes
     }
