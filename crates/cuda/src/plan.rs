@@ -239,9 +239,14 @@ impl Shape {
         self.outputs == 1 && self.kind != kind::ENERGY && self.kind != kind::MULTICLASS
     }
 
+    /// Whether the fused kernel keeps outputs and last states: the information needs them.
+    fn keeps_outputs(&self, part: Part) -> bool {
+        !self.is_single() || part == Part::FusedScoring
+    }
+
     /// States that the fused kernel keeps of so many strips, in words.
-    fn kept_states(&self, strips: usize, single: bool) -> usize {
-        let states = self.iterations + usize::from(!single);
+    fn kept_states(&self, strips: usize, part: Part) -> usize {
+        let states = self.iterations + usize::from(self.keeps_outputs(part));
         states * strips * LANES * self.wide()
     }
 
@@ -249,12 +254,10 @@ impl Shape {
     fn fused(&self, part: Part) -> Variant {
         let strips = self.all_strips();
         let shared_inputs = strips * LANES * self.d <= NEAR_INPUTS;
-        // The information needs outputs and last states.
-        let single = self.is_single() && part == Part::Fused;
         Variant {
             shared_inputs,
-            shared_states: shared_inputs && self.kept_states(strips, single) <= NEAR_STATES,
-            single,
+            shared_states: shared_inputs && self.kept_states(strips, part) <= NEAR_STATES,
+            single: self.is_single(),
             ..self.variant(part, 2 * LANES, self.r, false)
         }
     }
@@ -270,16 +273,15 @@ impl Shape {
             at as i32
         };
         take(self.padded());
-        let outputs = if variant.single {
-            0
-        } else {
-            all * self.outputs * LANES
+        let outputs = match self.keeps_outputs(variant.part) {
+            true => all * self.outputs * LANES,
+            false => 0,
         };
         let state = match variant.part {
             Part::FusedScoring => 2 * self.packed,
             _ => self.packed,
         };
-        let kept = self.kept_states(all, variant.single);
+        let kept = self.kept_states(all, variant.part);
         let mut half = Half {
             grad: take(self.padded()),
             m: take(state),

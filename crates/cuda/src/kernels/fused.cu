@@ -48,7 +48,7 @@ struct Own {
     float *y(const Launch &L) const { return params + L.half.y; }
     // Sample numbers of the next batch: [strip][lane].
     uint32_t *rows(const Launch &L) const { return reinterpret_cast<uint32_t *>(params + L.half.rows); }
-    // Outputs and their gradients, unless there is one output and no normaliser: [strip][c][lane].
+    // Outputs and their gradients, where there are several, a normaliser or scoring: [strip][c][lane].
     float *out(const Launch &L) const { return params + L.half.out; }
     float *g_out(const Launch &L) const { return params + L.half.g_out; }
     // States on their way: [2][BACK][lane][k].
@@ -226,6 +226,10 @@ __device__ __forceinline__ void ahead(const Launch &L, const Fit &fit, const Own
         if (strip + m >= L.all_strips) break;
         int i = (strip + m) * 16 + lane;
         float f = output_row(L, own.params, 0, z[m]);
+#if SCORING
+        own.out(L)[i] = f;
+        write_state(keep + m * LINE, z[m]);
+#endif
         float slope = derivative(L.kind, fit.likelihood, own.y(L)[i], clip(f, bound));
         float left = (i < L.batch ? fit.weight : 0.0f) * through_clip(f, bound, slope);
         float g[Q];

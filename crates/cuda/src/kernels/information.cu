@@ -42,7 +42,7 @@ __device__ __forceinline__ float moved(const Fit &fit, float from, double rate, 
 __device__ void information_seed(const Launch &L, const Fit &fit, uint64_t signs, int sample, double weight, const float *out,
                                  float *seed) {
     float bound = fit.output_bound;
-    if (L.outputs == 1 && L.kind != MULTICLASS) {
+    if (SINGLE || (L.outputs == 1 && L.kind != MULTICLASS)) {
         double f = clip(out[0], bound), fisher = fit.fisher;
         if (L.kind == POISSON) fisher = exp_double(f);
         if (L.kind == BERNOULLI) fisher = sigmoid_double(f) * sigmoid_double(-f);
