@@ -2,7 +2,7 @@
 
 use crate::device::{Arena, Device, Fault, Grid, Part, Variant, piece};
 use crate::layout::{Address, ENDED, Fit, Launch, RUNNING};
-use crate::plan::{LANES, PERMUTE_THREADS, Plan, REFRESH_WORDS, Shape, VALIDATE_THREADS, scores};
+use crate::plan::{LANES, PERMUTE_THREADS, Plan, Shape, VALIDATE_THREADS, scores};
 use loopfit_data::Samples;
 use loopfit_engine::{Control, FitOutcome, FitSpec, Optimiser, Scoring, Stage, Stop, WeightDecay};
 use loopfit_likelihood::Likelihood;
@@ -411,6 +411,7 @@ impl<'a> Group<'a> {
         range: Range<usize>,
         scoring: &Scoring,
     ) -> Result<(), Fault> {
+        let near = self.plan.refresh.shared_states;
         let refreshes = |update: &usize| scoring.refreshes_at(*update);
         let mut at = range.start;
         self.launch.resumed = 0;
@@ -428,7 +429,10 @@ impl<'a> Group<'a> {
                 kernel: "refresh",
                 blocks: self.specs.len(),
                 threads: self.plan.refresh_threads,
-                shared: 4 * REFRESH_WORDS,
+                shared: 4 * self
+                    .plan
+                    .shape
+                    .refresh_words(near, self.launch.strips as usize),
             };
             let queue = self.arena.queue();
             self.device

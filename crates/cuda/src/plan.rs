@@ -29,10 +29,8 @@ pub(crate) const PERMUTE_THREADS: usize = 32;
 const FUSED_FITS: usize = 6;
 /// The same with Fisher scoring.
 const FUSED_SCORING_FITS: usize = 3;
-/// Threads of a block that refreshes an information, for few fits and for many.
-const REFRESH_THREADS: (usize, usize) = (512, 128);
-/// Words of shared memory that such a block needs.
-pub(crate) const REFRESH_WORDS: usize = 2 * (8 * 8 + 8 + 1);
+/// Most threads of a block that refreshes an information.
+const REFRESH_THREADS: usize = 512;
 
 /// What fits must have in common to run in step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -225,6 +223,15 @@ impl Shape {
         2 * (8 * 8 + 1) + 2 * self.packed
     }
 
+    /// Words of shared memory of a block that refreshes an information: those of its structure `Shared`, and where there is room
+    /// the lines of so many strips and then the factor, panel by panel.
+    pub(crate) fn refresh_words(&self, near: bool, strips: usize) -> usize {
+        let panels = self.packed.div_ceil(8);
+        let factor = 2 * 8 * 8 * panels * (panels + 1) / 2;
+        let lines = strips * self.packed * LANES;
+        2 * (8 * 8 + 8 + 2) + if near { factor.max(lines) } else { 0 }
+    }
+
     /// Numbers of a lane's state in the fused kernel: its macro `WIDE`.
     fn wide(&self) -> usize {
         match self.q {
@@ -407,6 +414,9 @@ impl Plan {
             true => fused,
             false => block(Part::Scoring, shape.scoring_words()),
         };
+        let near = 4 * shape.refresh_words(true, shape.strips()) <= device.shared_limit()
+            && shape.kind != kind::ENERGY;
+        let refresh_words = shape.refresh_words(near, shape.strips());
         Self {
             common: shape.variant(Part::Common, VALIDATE_THREADS, 1, false),
             adam,
@@ -415,15 +425,20 @@ impl Plan {
                 part: Part::Refresh,
                 q: 1,
                 activation: 0,
-                threads: REFRESH_THREADS.0,
+                threads: REFRESH_THREADS,
                 units: 1,
-                shared_states: false,
+                shared_states: near,
                 shared_inputs: false,
                 single: false,
             },
             refresh_threads: match per_processor <= 2 {
-                true => REFRESH_THREADS.0,
-                false => REFRESH_THREADS.1,
+                true => REFRESH_THREADS,
+                // As many blocks as have room, or larger ones.
+                false => match device.shared_limit() / (4 * refresh_words) {
+                    0 | 1 => REFRESH_THREADS,
+                    2 => REFRESH_THREADS / 2,
+                    _ => REFRESH_THREADS / 4,
+                },
             },
             shape,
             packed,
