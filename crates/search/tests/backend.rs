@@ -1,61 +1,17 @@
 //! A search by an engine of another crate.
 
+mod other;
+
 use loopfit_data::Simulation;
-use loopfit_engine::{Backend, Control, Engine, FitOutcome, FitSpec, SpecError, Threads};
+use loopfit_engine::{Backend, Control, Engine};
 use loopfit_model::{ArchitectureChoice, Method};
 use loopfit_search::compare;
 use loopfit_search::cost::Equal;
 use loopfit_search::fit::{MethodFit, Prepared, Request};
 use loopfit_search::replication::Source;
 use loopfit_search::{Family, SearchError};
+use other::{Limit, Other};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Another name for the processor; counts its fits, and may only run so many.
-struct Counting {
-    engine: Engine,
-    fits: AtomicUsize,
-    most: usize,
-}
-
-impl Counting {
-    fn new(most: usize) -> Self {
-        Self {
-            engine: Engine::new(2).unwrap(),
-            fits: AtomicUsize::new(0),
-            most,
-        }
-    }
-}
-
-impl Backend for Counting {
-    fn name(&self) -> &str {
-        "counting"
-    }
-
-    fn bits(&self) -> &str {
-        self.engine.bits()
-    }
-
-    fn threads(&self) -> &Threads {
-        self.engine.threads()
-    }
-
-    fn run(
-        &self,
-        specs: &[FitSpec],
-        control: &Control,
-        finished: &(dyn Fn(usize, &FitOutcome) + Sync),
-    ) -> Result<Vec<FitOutcome>, SpecError> {
-        if self.fits.fetch_add(specs.len(), Ordering::Relaxed) + specs.len() > self.most {
-            return Err(SpecError::Backend {
-                backend: self.name().to_string(),
-                why: "it has had enough".to_string(),
-            });
-        }
-        self.engine.run(specs, control, finished)
-    }
-}
 
 fn source() -> Source {
     Source::Simulation {
@@ -83,14 +39,14 @@ fn fit(backend: &dyn Backend) -> Result<Vec<MethodFit>, SearchError> {
 /// rounds of one fit for each of three methods.
 #[test]
 fn any_backend_searches() {
-    let (engine, counting) = (Engine::new(1).unwrap(), Counting::new(usize::MAX));
-    let (own, others) = (fit(&engine).unwrap(), fit(&counting).unwrap());
-    assert_eq!(counting.fits.load(Ordering::Relaxed), 3 * (4 + 3));
-    for (a, b) in own.iter().zip(&others) {
+    let (engine, other) = (Engine::new(1).unwrap(), Other::new(Limit::None));
+    let (own, given) = (fit(&engine).unwrap(), fit(&other).unwrap());
+    assert_eq!(other.fits(), 3 * (4 + 3));
+    for (a, b) in own.iter().zip(&given) {
         assert_eq!(a.family, b.family);
         assert_eq!(a.model.parameters, b.model.parameters);
     }
-    let counting = Counting::new(usize::MAX);
+    let other = Other::new(Limit::None);
     let compare = |backend: &dyn Backend| {
         let (control, seeds) = (Control::default(), [1, 2]);
         let equal = Equal::Updates;
@@ -98,17 +54,17 @@ fn any_backend_searches() {
             compare::Prepared::new(backend, &source(), None, &seeds, request(), equal, &control);
         prepared.unwrap().run(backend, &control).unwrap()
     };
-    for (a, b) in compare(&engine).iter().zip(compare(&counting)) {
+    for (a, b) in compare(&engine).iter().zip(compare(&other)) {
         let parameters = |fits: &[MethodFit]| -> Vec<_> {
             fits.iter().map(|f| f.model.parameters.clone()).collect()
         };
         assert_eq!(parameters(&a.fits), parameters(&b.fits));
     }
-    assert_eq!(counting.fits.load(Ordering::Relaxed), 2 * 3 * (4 + 3));
+    assert_eq!(other.fits(), 2 * 3 * (4 + 3));
 }
 
 #[test]
 fn a_backend_that_fails_is_said() {
-    let error = fit(&Counting::new(15)).unwrap_err().to_string();
-    assert_eq!(error, "the backend counting failed: it has had enough");
+    let error = fit(&Other::new(Limit::Fail(15))).unwrap_err().to_string();
+    assert_eq!(error, "the backend other failed: it has had enough");
 }

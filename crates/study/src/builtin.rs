@@ -5,7 +5,7 @@ use crate::protocol::{Named, Study};
 use std::path::Path;
 
 /// Name and protocol of each, in the order in which `paper` runs its six.
-const PROTOCOLS: [(&str, &str); 20] = [
+const PROTOCOLS: [(&str, &str); 21] = [
     ("cap-path", include_str!("../protocols/cap-path.toml")),
     (
         "iteration-path",
@@ -48,6 +48,10 @@ const PROTOCOLS: [(&str, &str); 20] = [
         include_str!("../protocols/schedule-simulations.toml"),
     ),
     (
+        "schedule-effort",
+        include_str!("../protocols/schedule-effort.toml"),
+    ),
+    (
         "iteration-controls",
         include_str!("../protocols/iteration-controls.toml"),
     ),
@@ -74,7 +78,12 @@ const PROTOCOLS: [(&str, &str); 20] = [
 const GROUPS: [(&str, &[&str]); 3] = [
     (
         "theorems",
-        &["schedule-fixed", "schedule-growing", "schedule-simulations"],
+        &[
+            "schedule-fixed",
+            "schedule-growing",
+            "schedule-simulations",
+            "schedule-effort",
+        ],
     ),
     (
         "paper",

@@ -53,7 +53,8 @@ pub(crate) fn work(schedule: &Schedule, case: &Case) -> Work {
     };
     let loops = counts(schedule, follow).len() * (1 + schedule.folds);
     let all = [(&schedule.protocol, loops), (schedule.of_others(), 2)];
-    let plan = |protocol| Plan::new(protocol, schedule.updates).ok();
+    let updates = schedule.updates_of(case);
+    let plan = |protocol| Plan::new(protocol, updates).ok();
     all.into_iter()
         .filter_map(|(protocol, times)| Some((plan(protocol)?, times as u64)))
         .map(|(plan, times)| Work {
@@ -114,12 +115,13 @@ fn searches(
         valid: seen.train.clone(),
         ..(*seen).clone()
     });
+    let updates = schedule.updates_of(trial.case);
     let mut found = Vec::new();
     let others = Arc::new(schedule.of_others().clone());
     for method in [Method::Single, Method::Untied] {
         let networks = shapes(&budget, method).map_err(wrong)?;
         let stream = stream.child(method.key());
-        let search = iterations::search(&all, &networks, &others, schedule.updates, stream);
+        let search = iterations::search(&all, &networks, &others, updates, stream);
         found.push(Named {
             name: method.key().to_string(),
             search: search.map_err(wrong)?,
@@ -128,7 +130,6 @@ fn searches(
     let ts = counts(schedule, follow);
     let states = [follow.shape()[0]];
     let mut ladder = |problem: &Arc<Problem>, part: &str, stream: Stream| {
-        let updates = schedule.updates;
         let ladder = Ladder::new(problem, &budget, &states, &ts, &protocol, updates, stream);
         let ladder = ladder.map_err(wrong)?;
         found.extend(
@@ -228,27 +229,27 @@ pub(crate) fn choose(
         })
         .collect();
     let held: Vec<&[Found]> = folds.chunks(ts.len()).collect();
-    let crossed = (0..ts.len()).map(|i| {
-        let of_all: Vec<f64> = held.iter().map(|fold| losses(fold)[i]).collect();
-        mean(&of_all)
-    });
-    let crossed: Vec<f64> = crossed.collect();
     let distances = distances(trial, ladder)?;
     let between = |i: usize, j: usize| distances[i * ts.len() + j];
-    let chosen = [
+    let mut chosen = vec![
         (Contender::Method(Method::Loop), Some(follow.shape()[2])),
         (Rule::Fixed.into(), Some(follow.first())),
         (
             Rule::Penalised.into(),
             iterations::penalised(&rungs, b, n).map(|p| p.t),
         ),
-        (Rule::Validation.into(), lowest(&ts, &losses(held[0]))),
-        (Rule::CrossValidation.into(), lowest(&ts, &crossed)),
-        (
-            Rule::Lepski.into(),
-            iterations::lepski(&ts, between, schedule.lepski, b, n),
-        ),
     ];
+    if let Some(first) = held.first() {
+        let crossed = (0..ts.len()).map(|i| {
+            let of_all: Vec<f64> = held.iter().map(|fold| losses(fold)[i]).collect();
+            mean(&of_all)
+        });
+        let crossed: Vec<f64> = crossed.collect();
+        chosen.push((Rule::Validation.into(), lowest(&ts, &losses(first))));
+        chosen.push((Rule::CrossValidation.into(), lowest(&ts, &crossed)));
+    }
+    let lepski = iterations::lepski(&ts, between, schedule.lepski, b, n);
+    chosen.push((Rule::Lepski.into(), lepski));
     for (own, t) in chosen {
         let place = t.and_then(|t| ts.iter().position(|other| *other == t));
         choices.push(choice(own, Some(fit(2 + place.unwrap_or(0)))));

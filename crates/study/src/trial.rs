@@ -10,7 +10,7 @@ use crate::store::{Choice, Frozen, Store, StoredFit, check_regular};
 use loopfit_data::catalog::DataSet;
 use loopfit_data::preprocess::Target;
 use loopfit_data::{Table, TaskKind};
-use loopfit_fitted::{FittedModel, Provenance};
+use loopfit_fitted::{ApplyError, FittedModel, Provenance};
 use loopfit_model::growth::Normalisation;
 use loopfit_model::{ArchitectureChoice, Budget, Parameters};
 use loopfit_search::SearchError;
@@ -394,11 +394,15 @@ impl<'a> Trial<'a> {
         let sealed = self.at_place(choice.at)?;
         let (parameters, good) = self.chosen(choice, &sealed, store, study, task)?;
         let model = sealed.model(parameters);
-        let measured = match good {
-            true => sealed.replication.judge_all(&model),
-            false => Ok(vec![(sealed.replication.metric(), f64::NAN)]),
-        };
-        measured.map_err(|e| self.wrong(e))
+        let none = vec![(sealed.replication.metric(), f64::NAN)];
+        if !good {
+            return Ok(none);
+        }
+        match sealed.replication.judge_all(&model) {
+            // A fit that is finite at the training samples need not be so at every other input: then it has no score.
+            Err(SearchError::Apply(ApplyError::Overflow { .. })) => Ok(none),
+            measured => measured.map_err(|e| self.wrong(e)),
+        }
     }
 
     /// The coefficients of a choice, and whether they had a finite validation loss.

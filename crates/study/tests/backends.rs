@@ -1,62 +1,18 @@
 //! Studies by an engine of another crate.
 
-use loopfit_engine::{Backend, Control, Engine, FitOutcome, FitSpec, SpecError, Threads};
+mod other;
+
+use loopfit_engine::{Backend, Control, Engine};
 use loopfit_study::elsewhere::{Desk, make};
 use loopfit_study::progress::Progress;
 use loopfit_study::protocol::{Named, Study};
 use loopfit_study::run::Prepared;
 use loopfit_study::store::{self, Store, merge};
 use loopfit_study::{Shard, StudyError};
+use other::{Limit, Other};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
-
-/// The processor under another name; interrupts the run after so many fits.
-struct Other {
-    engine: Engine,
-    bits: String,
-    most: usize,
-    fits: AtomicUsize,
-}
-
-impl Other {
-    fn new(bits: &str, most: usize) -> Self {
-        Self {
-            engine: Engine::new(2).unwrap(),
-            bits: bits.to_string(),
-            most,
-            fits: AtomicUsize::new(0),
-        }
-    }
-}
-
-impl Backend for Other {
-    fn name(&self) -> &str {
-        "other"
-    }
-
-    fn bits(&self) -> &str {
-        &self.bits
-    }
-
-    fn threads(&self) -> &Threads {
-        self.engine.threads()
-    }
-
-    fn run(
-        &self,
-        specs: &[FitSpec],
-        control: &Control,
-        finished: &(dyn Fn(usize, &FitOutcome) + Sync),
-    ) -> Result<Vec<FitOutcome>, SpecError> {
-        self.engine.run(specs, control, &|i, outcome| {
-            finished(i, outcome);
-            if self.fits.fetch_add(1, Ordering::Relaxed) + 1 == self.most {
-                control.interrupt();
-            }
-        })
-    }
-}
 
 /// Two replications of one case ...
 const STUDY: &str = r#"
@@ -152,7 +108,7 @@ fn backends_of_the_same_bits_share_a_study() {
             &named,
             &place("both"),
             Shard::WHOLE,
-            &Other::new(cpu.bits(), 5),
+            &Other::new(Limit::Interrupt(5)),
         );
         assert!(matches!(stopped, Err(StudyError::Interrupted)), "{name}");
         run(&named, &place("both"), Shard::WHOLE, &cpu).unwrap();
@@ -162,7 +118,7 @@ fn backends_of_the_same_bits_share_a_study() {
             by_other >= 5 && by_cpu + by_other == all,
             "{name}: {by_other} of {all}"
         );
-        let other = Other::new(cpu.bits(), usize::MAX);
+        let other = Other::new(Limit::None);
         let half = |index| Shard { index, count: 2 };
         run(&named, &place("s1"), half(1), &cpu).unwrap();
         run(&named, &place("s2"), half(2), &other).unwrap();
@@ -173,7 +129,7 @@ fn backends_of_the_same_bits_share_a_study() {
             by_cpu > 0 && by_other > 0 && by_cpu + by_other == all,
             "{name}"
         );
-        assert!(other.fits.load(Ordering::Relaxed) >= by_other, "{name}");
+        assert!(other.fits() >= by_other, "{name}");
     }
 }
 
@@ -181,7 +137,7 @@ fn backends_of_the_same_bits_share_a_study() {
 #[test]
 fn backends_of_other_bits_are_refused() {
     let cpu = Engine::new(2).unwrap();
-    let other = Other::new("other-1", usize::MAX);
+    let other = Other::new(Limit::None).with_bits("other-1");
     let named = study(0);
     let directory = tempfile::tempdir().unwrap();
     let place = |name: &str| directory.path().join(name);

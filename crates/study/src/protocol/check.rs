@@ -118,8 +118,8 @@ impl Study {
             "schedule.updates must be at least 32 and at most 1000000000",
         )?;
         need(
-            (2..=20).contains(&schedule.folds),
-            "schedule.folds must be from 2 to 20",
+            schedule.folds == 0 || (2..=20).contains(&schedule.folds),
+            "schedule.folds must be from 2 to 20, or 0 for no choice by held-out rows",
         )?;
         need(
             is_positive(schedule.lepski),
@@ -301,8 +301,8 @@ impl Study {
                 of("target, task and block come with data:NAME"),
             )?;
             need(
-                case.updates.is_none() || matches!(self.way, Way::Search(_)),
-                of("updates are for a [search]"),
+                case.updates.is_none() || matches!(self.way, Way::Search(_) | Way::Schedule(_)),
+                of("updates are for a [search] or a [schedule]"),
             )?;
             need(
                 case.witness.is_none() || matches!(self.way, Way::Sieve(_)),

@@ -102,7 +102,7 @@ fn strain_less(sieve: &mut Sieve) {
 fn scheduled_less(schedule: &mut Schedule) {
     schedule.updates = schedule.updates.min(SEARCH_UPDATES);
     schedule.ladder.truncate(3);
-    schedule.folds = 2;
+    schedule.folds = schedule.folds.min(2);
     thin_rungs(&mut schedule.protocol);
     if let Some(others) = &mut schedule.others {
         thin_rungs(others);

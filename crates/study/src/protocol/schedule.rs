@@ -23,7 +23,8 @@ pub struct Schedule {
     pub ladder: Vec<usize>,
     /// Updates of every search: of each iteration count, of Single and of Untied.
     pub updates: usize,
-    /// Folds of the cross-validation that chooses an iteration count; the first is the validation sample of the choice by one.
+    /// Folds of the cross-validation that chooses an iteration count; the first is the validation sample of the choice by one. With
+    /// none, neither choice is made.
     pub folds: usize,
     /// The constant of Lepski's method.
     pub lepski: f64,
@@ -36,6 +37,11 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// Updates of every search of a case.
+    pub(crate) fn updates_of(&self, case: &Case) -> usize {
+        case.updates.unwrap_or(self.updates)
+    }
+
     /// The rules of Single and Untied.
     pub(crate) fn of_others(&self) -> &Protocol {
         self.others.as_ref().unwrap_or(&self.protocol)

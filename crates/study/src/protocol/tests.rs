@@ -48,6 +48,7 @@ transformer-simulations 0576967a4344
 schedule-fixed d6e74832407e
 schedule-growing 62d52ee9bea5
 schedule-simulations 77ac2b685217
+schedule-effort ab1670396e64
 iteration-controls 6b5b6065fce4
 bump-dimension-cap 9031913f738f
 bump-dimension-iterations 0c24c222938b

@@ -7,7 +7,7 @@ use loopfit_data::Simulation;
 use loopfit_model::Method;
 use loopfit_numerics::libm::{exp, log, pow};
 use loopfit_numerics::sum::{mean, standard_error};
-use loopfit_report::figure::{self, Curve, Curves, Panel, Scale};
+use loopfit_report::figure::{self, Curve, Curves, LevelLine, Panel, Scale};
 use loopfit_report::number::{self, Exponent, mean_se};
 use loopfit_report::statistics::median;
 use loopfit_report::{Align, Block, Table};
@@ -179,9 +179,16 @@ fn classes(results: &Results) -> Vec<Class<'_>> {
     classes
 }
 
+/// Of some contenders those that a study has: without held-out rows nobody chooses by them.
+fn present(of: &[Contender], results: &Results) -> Vec<Contender> {
+    let has = |own: &Contender| results.points.iter().any(|p| p.entry(*own).is_some());
+    of.iter().copied().filter(has).collect()
+}
+
 /// What a schedule's study says.
 pub(super) fn section(results: &Results) -> Vec<Block> {
     let classes = classes(results);
+    let (shown, rules) = (present(&SHOWN, results), present(&RULES, results));
     let mut blocks = vec![figure(results, &classes)];
     blocks.push(Block::Heading("Slopes beside the theorem's".to_string()));
     let mean: fn(&Size<'_>, Contender) -> f64 = |size, of| size.mean(of);
@@ -192,17 +199,18 @@ pub(super) fn section(results: &Results) -> Vec<Block> {
                 "Least-squares slope of the {what} on logarithmic axes, with its standard error from the residuals; the theorem's \
                  is −a/(a+1), up to a logarithm."
             ),
-            table: slopes(&classes, risk),
+            table: slopes(&classes, &shown, risk),
         });
     }
     blocks.push(Block::Heading("Loop over Untied".to_string()));
+    blocks.push(ratio_figure(results, &classes));
     blocks.push(Block::Table {
         caption: "Mean risk of Loop at the theorem's T over that of Untied, and of the worst targets after the slash."
             .to_string(),
         table: ratios(&classes),
     });
     blocks.push(Block::Heading("What each rule for T loses".to_string()));
-    blocks.extend(regrets(&classes));
+    blocks.extend(regrets(&classes, &rules));
     blocks.push(Block::Heading("Risks".to_string()));
     for class in &classes {
         blocks.push(Block::Table {
@@ -210,7 +218,7 @@ pub(super) fn section(results: &Results) -> Vec<Block> {
                 "{}: squared Hellinger risk, mean over targets and seeds / mean of the worst target over seeds.",
                 class.title
             ),
-            table: risks(class),
+            table: risks(class, &shown),
         });
     }
     blocks
@@ -263,6 +271,37 @@ fn figure(results: &Results, classes: &[Class<'_>]) -> Block {
     }
 }
 
+/// The ratio that goes to zero in the theorems, one curve for each class.
+fn ratio_figure(results: &Results, classes: &[Class<'_>]) -> Block {
+    let (own, other) = (Method::Loop.into(), Method::Untied.into());
+    let curves = classes.iter().enumerate().map(|(i, class)| {
+        let ratio = |size: &Size<'_>| (size.n, size.mean(own) / size.mean(other));
+        let points = class.sizes.iter().map(ratio);
+        Curve::line(class.title, i, i % 2 == 1, points)
+    });
+    let figure = Curves {
+        title: format!("{}: Loop over Untied", results.study.title),
+        panels: vec![Panel {
+            title: "Mean risk of Loop over that of Untied".to_string(),
+            x_label: results.study.axis.clone().unwrap_or_default(),
+            y_label: "Ratio".to_string(),
+            x_scale: Scale::Log,
+            y_scale: Scale::Log,
+            curves: curves.collect(),
+            levels: vec![LevelLine {
+                name: "equal".to_string(),
+                y: 1.0,
+            }],
+        }],
+    };
+    Block::Figure {
+        name: format!("{}-ratio", results.name),
+        caption: "Mean risk over targets and seeds of Loop at the theorem's T over that of Untied; below the line Loop is better."
+            .to_string(),
+        svg: figure.to_svg(),
+    }
+}
+
 fn drawn(size: &Size<'_>, of: Contender) -> figure::Point {
     let mean = size.mean(of);
     figure::Point {
@@ -289,11 +328,15 @@ fn columns(first: &str, second: &[&str], rest: &[Contender]) -> Vec<(String, Ali
         .collect()
 }
 
-fn slopes(classes: &[Class<'_>], risk: fn(&Size<'_>, Contender) -> f64) -> Table {
-    let mut table = Table::new(columns("", &["−a/(a+1)"], &SHOWN));
+fn slopes(
+    classes: &[Class<'_>],
+    shown: &[Contender],
+    risk: fn(&Size<'_>, Contender) -> f64,
+) -> Table {
+    let mut table = Table::new(columns("", &["−a/(a+1)"], shown));
     for class in classes {
         let mut cells = vec![class.title.to_string(), number::fixed(-class.exponent, 3)];
-        cells.extend(SHOWN.map(|of| class.slope(of, risk)));
+        cells.extend(shown.iter().map(|of| class.slope(*of, risk)));
         table.push(cells);
     }
     table
@@ -339,8 +382,8 @@ fn both(mean: f64, worst: f64, size: &Size<'_>) -> String {
     }
 }
 
-fn regrets(classes: &[Class<'_>]) -> Vec<Block> {
-    let mut table = Table::new(columns("", &[], &RULES));
+fn regrets(classes: &[Class<'_>], rules: &[Contender]) -> Vec<Block> {
+    let mut table = Table::new(columns("", &[], rules));
     let of_all = |of: Contender| -> Vec<f64> {
         let sizes = classes.iter().flat_map(|class| &class.sizes);
         sizes.flat_map(|size| size.regrets(of)).collect()
@@ -361,13 +404,13 @@ fn regrets(classes: &[Class<'_>]) -> Vec<Block> {
                 .collect()
         };
         let mut cells = vec![class.title.to_string()];
-        cells.extend(RULES.map(|rule| cell(of(rule))));
+        cells.extend(rules.iter().map(|rule| cell(of(*rule))));
         table.push(cells);
     }
     let mut all = vec!["all".to_string()];
-    all.extend(RULES.map(|rule| cell(of_all(rule))));
+    all.extend(rules.iter().map(|rule| cell(of_all(*rule))));
     table.push(all);
-    let mut tails = Table::new(columns("", &[], &RULES));
+    let mut tails = Table::new(columns("", &[], rules));
     let tail = |share: f64| {
         move |mut logs: Vec<f64>| {
             logs.sort_by(f64::total_cmp);
@@ -382,10 +425,10 @@ fn regrets(classes: &[Class<'_>]) -> Vec<Block> {
         ("largest", 1.0),
     ] {
         let mut cells = vec![name.to_string()];
-        cells.extend(RULES.map(|rule| tail(share)(of_all(rule))));
+        cells.extend(rules.iter().map(|rule| tail(share)(of_all(*rule))));
         tails.push(cells);
     }
-    let mut chosen = Table::new(columns("", &["n", "best in hindsight"], &RULES));
+    let mut chosen = Table::new(columns("", &["n", "best in hindsight"], rules));
     for class in classes {
         for size in &class.sizes {
             let mut cells = vec![
@@ -393,7 +436,11 @@ fn regrets(classes: &[Class<'_>]) -> Vec<Block> {
                 number::shortest(size.n),
                 number::shortest(size.best()),
             ];
-            cells.extend(RULES.map(|rule| number::shortest(size.chosen(rule))));
+            cells.extend(
+                rules
+                    .iter()
+                    .map(|rule| number::shortest(size.chosen(*rule))),
+            );
             chosen.push(cells);
         }
     }
@@ -418,14 +465,18 @@ fn regrets(classes: &[Class<'_>]) -> Vec<Block> {
     ]
 }
 
-fn risks(class: &Class<'_>) -> Table {
-    let mut table = Table::new(columns("n", &["B", "q", "r", "T"], &SHOWN));
+fn risks(class: &Class<'_>, shown: &[Contender]) -> Table {
+    let mut table = Table::new(columns("n", &["B", "q", "r", "T"], shown));
     for size in &class.sizes {
         let follow = size.points[0].case.follow.as_ref();
         let shape = follow.map_or([0; 3], |follow| follow.shape());
         let mut cells = vec![number::shortest(size.n), size.points[0].budget.to_string()];
         cells.extend(shape.map(|v| v.to_string()));
-        cells.extend(SHOWN.map(|of| both(size.mean(of), size.worst(of), size)));
+        cells.extend(
+            shown
+                .iter()
+                .map(|of| both(size.mean(*of), size.worst(*of), size)),
+        );
         table.push(cells);
     }
     table
