@@ -228,7 +228,7 @@ impl Shape {
     pub(crate) fn refresh_words(&self, near: bool, strips: usize) -> usize {
         let panels = self.packed.div_ceil(8);
         let factor = 2 * 8 * 8 * panels * (panels + 1) / 2;
-        let lines = strips * self.packed * LANES;
+        let lines = strips * 8 * panels * LANES;
         2 * (8 * 8 + 8 + 2) + if near { factor.max(lines) } else { 0 }
     }
 
