@@ -16,6 +16,9 @@ const MOST_UPDATES: usize = 500;
 const ORDER_BYTES: usize = 1 << 20;
 /// Sums of weight gradients that a thread keeps in registers.
 const SUMS: usize = 100;
+/// The same of many fits of narrow states, so that more of them run at once, and the largest state that is narrow.
+const FEW_SUMS: usize = 70;
+const NARROW: usize = 4;
 /// The same in the fused kernel, which has more registers for them.
 const FUSED_SUMS: usize = 128;
 /// Words of inputs and of states that a fit may have in shared memory, where it is half a warp.
@@ -228,7 +231,7 @@ impl Shape {
     pub(crate) fn refresh_words(&self, near: bool, strips: usize) -> usize {
         let panels = self.packed.div_ceil(8);
         let factor = 2 * 8 * 8 * panels * (panels + 1) / 2;
-        let lines = strips * self.packed * LANES;
+        let lines = strips * 8 * panels * LANES;
         2 * (8 * 8 + 8 + 2) + if near { factor.max(lines) } else { 0 }
     }
 
@@ -377,11 +380,14 @@ impl Plan {
         // A few fits have threads enough for strips and units at once; many share the processors.
         let groups = match per_processor <= 2 {
             true => strips.next_multiple_of(2).clamp(16, 32),
+            // Two strips of a group at once read a narrow unit half as often.
+            false if shape.q <= NARROW => 4,
             false => strips
                 .next_multiple_of(2)
                 .clamp(8, if shape.q > 8 { 32 } else { 8 }),
         };
-        let units = units_at_once(&shape, groups);
+        let sums = if groups == 4 { FEW_SUMS } else { SUMS };
+        let units = units_at_once(&shape, groups, sums);
         let block = |part, extra: usize| {
             let words = shape.shared_words(true) + extra;
             let shared_states = words * per_processor <= room;
@@ -543,8 +549,8 @@ pub(crate) fn scores(spec: &FitSpec) -> bool {
 }
 
 /// Hidden units whose sums a thread keeps at once: as many as the registers hold, spread evenly over the groups.
-fn units_at_once(shape: &Shape, groups: usize) -> usize {
-    let most = (SUMS / (2 * shape.q + 1)).max(1);
+fn units_at_once(shape: &Shape, groups: usize, sums: usize) -> usize {
+    let most = (sums / (2 * shape.q + 1)).max(1);
     let all = shape.r * shape.blocks;
     let passes = all.div_ceil(groups * most).max(1);
     all.div_ceil(groups * passes).clamp(1, shape.r.max(1))

@@ -472,99 +472,143 @@ __device__ __forceinline__ void information_lines(const Launch &L, const Fit &fi
     }
 }
 
-// Columns of the factor, or groups of eight of them, that are on their way while others are used.
-#define AHEAD 4
-#define GROUPS_AHEAD 7
+// Columns of the factor, sixteen at a time, and groups of eight of them that are on their way while the panel before is solved:
+// as many as the registers hold.
+#define AHEAD (FUSED_BLOCKS > 8 ? 2 : 4)
+#define GROUPS_AHEAD (FUSED_BLOCKS > 8 ? 4 : 7)
 
-// Replaces x by the solution of U^T U x = b. What a panel's rows need is on its way while the panel itself is solved.
-__device__ __forceinline__ void solve_lanes(const double *u, const double *inverses, int n, double *x, int lane) {
-    int stride = stride_of(n);
-#pragma unroll 1
-    for (int first = 0; first < n; first += PANEL) {
-        int end = first + PANEL < n ? first + PANEL : n;
-        const double *rows = u + first * stride;
-        // A number a lane.
-        bool own = first + lane < end && lane < PANEL;
-        double inverse = own ? inverses[first + lane] : 0.0, row[PANEL], solved[PANEL], next[AHEAD][PANEL];
+// The factor that is solved with, of n rows.
+struct Factor {
+    const double *u, *inverses;
+    int n, stride;
+};
+
+// What a panel of eight rows needs on the way down: a number a lane.
+struct Down {
+    double inverse, row[PANEL], next[AHEAD][PANEL];
+};
+
+__device__ __forceinline__ void fetch_down(const Factor &f, int first, int lane, Down &d) {
+    const double *rows = f.u + first * f.stride + lane;
+    bool own = first + lane < f.n && lane < PANEL;
+    d.inverse = own ? f.inverses[first + lane] : 0.0;
 #pragma unroll
-        for (int k = 0; k < PANEL; k++) row[k] = own && k < lane ? rows[k * stride + first + lane] : 0.0;
+    for (int k = 0; k < PANEL; k++) d.row[k] = own && k < lane ? rows[k * f.stride + first] : 0.0;
 #pragma unroll
-        for (int c = 0; c < AHEAD; c++) {
-            int j = end + c * 16 + lane;
+    for (int c = 0; c < AHEAD; c++) {
+        int j = first + PANEL + c * 16;
 #pragma unroll
-            for (int k = 0; k < PANEL; k++) next[c][k] = j < n ? rows[k * stride + j] : 0.0;
-        }
-        double value = own ? x[first + lane] : 0.0;
+        for (int k = 0; k < PANEL; k++) d.next[c][k] = j + lane < f.n ? rows[k * f.stride + j] : 0.0;
+    }
+}
+
+__device__ __forceinline__ void solve_down(const Factor &f, int first, int lane, const Down &d, double *x) {
+    bool own = first + lane < f.n && lane < PANEL;
+    double value = own ? x[first + lane] : 0.0, solved[PANEL];
 #pragma unroll
-        for (int k = 0; k < PANEL; k++) {
-            solved[k] = from_lane(value * inverse, k);
-            value = lane == k ? solved[k] : lane > k ? fma(-solved[k], row[k], value) : value;
-        }
-        if (own) x[first + lane] = value;
+    for (int k = 0; k < PANEL; k++) {
+        solved[k] = from_lane(value * d.inverse, k);
+        value = lane == k ? solved[k] : lane > k ? fma(-solved[k], d.row[k], value) : value;
+    }
+    if (own) x[first + lane] = value;
 #pragma unroll
-        for (int c = 0; c < AHEAD; c++) {
-            int j = end + c * 16 + lane;
-            if (j < n) {
-                double sum = x[j];
-#pragma unroll
-                for (int k = 0; k < PANEL; k++) sum = fma(-solved[k], next[c][k], sum);
-                x[j] = sum;
-            }
-        }
-#pragma unroll 2
-        for (int j = end + AHEAD * 16 + lane; j < n; j += 16) {
+    for (int c = 0; c < AHEAD; c++) {
+        int j = first + PANEL + c * 16 + lane;
+        if (j < f.n) {
             double sum = x[j];
 #pragma unroll
-            for (int k = 0; k < PANEL; k++) sum = fma(-solved[k], rows[k * stride + j], sum);
+            for (int k = 0; k < PANEL; k++) sum = fma(-solved[k], d.next[c][k], sum);
             x[j] = sum;
         }
-        sync_warp();
     }
-    // Row k of a panel belongs to lane k of the first eight, or k + 4 from the fifth on; eight lanes have partial sums of four.
-    int residue = lane & 7, four = lane >> 3, own_row = residue < 4 ? four * 4 + residue : -1;
-#pragma unroll 1
-    for (int first = (n - 1) / PANEL * PANEL; first >= 0; first -= PANEL) {
-        int end = first + PANEL < n ? first + PANEL : n;
-        bool own = own_row >= 0 && first + own_row < end;
-        double inverse = own ? inverses[first + own_row] : 0.0, column[PANEL], sums[4];
+    const double *rows = f.u + first * f.stride;
+#pragma unroll 2
+    for (int j = first + PANEL + AHEAD * 16 + lane; j < f.n; j += 16) {
+        double sum = x[j];
 #pragma unroll
-        for (int k = 0; k < PANEL; k++)
-            column[k] = own && k > own_row && first + k < end ? u[(first + own_row) * stride + first + k] : 0.0;
-        double value = own ? x[first + own_row] : 0.0;
-        if (end < n) {
-            const double *rows = u + (first + four * 4) * stride + residue;
+        for (int k = 0; k < PANEL; k++) sum = fma(-solved[k], rows[k * f.stride + j], sum);
+        x[j] = sum;
+    }
+    sync_warp();
+}
+
+// The same on the way up. Row k of a panel belongs to lane k of the first eight, or k + 4 from the fifth on; eight lanes have
+// partial sums of four rows.
+struct Up {
+    double inverse, column[PANEL], coming[GROUPS_AHEAD][4];
+};
+
+__device__ __forceinline__ int row_of(int lane) { return (lane & 7) < 4 ? (lane >> 3) * 4 + (lane & 7) : -1; }
+
+__device__ __forceinline__ void fetch_up(const Factor &f, int first, int lane, Up &u) {
+    int row = row_of(lane), end = first + PANEL;
+    bool own = first >= 0 && row >= 0 && first + row < f.n;
+    u.inverse = own ? f.inverses[first + row] : 0.0;
 #pragma unroll
-            for (int i = 0; i < 4; i++) sums[i] = 0.0;
-#pragma unroll 1
-            for (int base = end; base < stride; base += 8 * GROUPS_AHEAD) {
-                double coming[GROUPS_AHEAD][4];
+    for (int k = 0; k < PANEL; k++)
+        u.column[k] = own && k > row && first + k < f.n ? f.u[(first + row) * f.stride + first + k] : 0.0;
+    const double *rows = f.u + (first + (lane >> 3) * 4) * f.stride + (lane & 7);
 #pragma unroll
-                for (int c = 0; c < GROUPS_AHEAD; c++)
+    for (int c = 0; c < GROUPS_AHEAD; c++)
 #pragma unroll
-                    for (int i = 0; i < 4; i++) coming[c][i] = base + 8 * c < stride ? rows[i * stride + base + 8 * c] : 0.0;
+        for (int i = 0; i < 4; i++) u.coming[c][i] = first >= 0 && end < f.n && end + 8 * c < f.stride ? rows[i * f.stride + end + 8 * c] : 0.0;
+}
+
+__device__ __forceinline__ void solve_up(const Factor &f, int first, int lane, const Up &u, double *x) {
+    int row = row_of(lane), residue = lane & 7, end = first + PANEL;
+    bool own = row >= 0 && first + row < f.n;
+    double value = own ? x[first + row] : 0.0;
+    if (end < f.n) {
+        double sums[4] = {0.0, 0.0, 0.0, 0.0};
 #pragma unroll
-                for (int c = 0; c < GROUPS_AHEAD; c++) {
-                    int at = base + 8 * c + residue;
-                    if (base + 8 * c >= stride) break;
-                    double known = at < n ? x[at] : 0.0;
+        for (int c = 0; c < GROUPS_AHEAD; c++) {
+            int at = end + 8 * c + residue;
+            if (end + 8 * c >= f.stride) break;
+            double known = at < f.n ? x[at] : 0.0;
 #pragma unroll
-                    for (int i = 0; i < 4; i++) sums[i] = fma(coming[c][i], known, sums[i]);
-                }
-            }
+            for (int i = 0; i < 4; i++) sums[i] = fma(u.coming[c][i], known, sums[i]);
+        }
+        const double *rows = f.u + (first + (lane >> 3) * 4) * f.stride;
+#pragma unroll 4
+        for (int at = end + 8 * GROUPS_AHEAD + residue; at < f.stride; at += 8) {
+            double known = at < f.n ? x[at] : 0.0;
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                double sum = sum_eight(sums[i]);
-                if (residue == i) value -= sum;
-            }
+            for (int i = 0; i < 4; i++) sums[i] = fma(rows[i * f.stride + at], known, sums[i]);
         }
 #pragma unroll
-        for (int k = PANEL - 1; k >= 0; k--) {
-            if (first + k >= end) continue;
-            double done = from_lane(value * inverse, k < 4 ? k : k + 4);
-            value = own_row == k ? done : own_row < k ? fma(-done, column[k], value) : value;
+        for (int i = 0; i < 4; i++) {
+            double sum = sum_eight(sums[i]);
+            if (residue == i) value -= sum;
         }
-        if (own) x[first + own_row] = value;
-        sync_warp();
+    }
+#pragma unroll
+    for (int k = PANEL - 1; k >= 0; k--) {
+        if (first + k >= f.n) continue;
+        double done = from_lane(value * u.inverse, k < 4 ? k : k + 4);
+        value = row == k ? done : row < k ? fma(-done, u.column[k], value) : value;
+    }
+    if (own) x[first + row] = value;
+    sync_warp();
+}
+
+// Replaces x by the solution of U^T U x = b: what a panel needs is on its way while the one before is solved.
+__device__ __forceinline__ void solve_lanes(const Factor &f, double *x, int lane) {
+    Down down, next_down;
+    fetch_down(f, 0, lane, down);
+#pragma unroll 1
+    for (int first = 0; first < f.n; first += PANEL) {
+        fetch_down(f, first + PANEL, lane, next_down);
+        solve_down(f, first, lane, down, x);
+        down = next_down;
+    }
+    Up up, next_up;
+    int last = (f.n - 1) / PANEL * PANEL;
+    fetch_up(f, last, lane, up);
+#pragma unroll 1
+    for (int first = last; first >= 0; first -= PANEL) {
+        fetch_up(f, first - PANEL, lane, next_up);
+        solve_up(f, first, lane, up, x);
+        up = next_up;
     }
 }
 #endif
@@ -651,7 +695,8 @@ KERNEL_AT(fused, 32, FUSED_BLOCKS) {
             own.direction(L)[i] = momentum_step(from, own.grad(L)[at], own.params[at], 1.0 - power, unit, own.momentum(L) + i);
         }
         sync_warp();
-        solve_lanes(global_memory(from.factor), global_memory(from.inverse), L.packed, own.direction(L), lane);
+        Factor factor = {global_memory(from.factor), global_memory(from.inverse), L.packed, stride_of(L.packed)};
+        solve_lanes(factor, own.direction(L), lane);
         double length = step_length(from, own.direction(L), L.packed, rate);
         bool goes_on = made == update - L.update && length >= 0.0;
         if (!either(goes_on)) break;

@@ -5,22 +5,24 @@
 // Rows and columns of a tile of the information.
 #define TILE 8
 
-// Lines of coefficients: in shared memory, where they have room, [strip][coefficient][lane], else where the update left them.
+// Lines of coefficients: in shared memory, where they have room, [strip][coefficient][lane] in whole tiles, else where the update
+// left them.
 template <bool NEAR>
 struct Lines {
     const float *rows;
     const int32_t *place;
-    int step;  // from a strip to the next
+    int count, step;  // coefficients, and words from a strip to the next
 
-    int at(int i) const { return (NEAR ? i : place[i]) * 16; }
+    int at(int i) const { return (NEAR ? i : place[i < count ? i : count - 1]) * 16; }
 };
 
-// Brings the lines to shared memory.
-__device__ __forceinline__ void fetch_lines(const Launch &L, const float *rows, int strips, float *to) {
-    int all = strips * L.packed * 4, from = (L.padded + 1) * 16;
-    for (int i = threadIdx.x; i < all; i += blockDim.x) {
-        int line = i / 4, strip = line / L.packed, part = i % 4 * 4;
-        async_copy<4>(to + line * 16 + part, rows + strip * from + L.place[line % L.packed] * 16 + part);
+// Brings the lines to shared memory; beyond the last one it is repeated.
+__device__ __forceinline__ void fetch_lines(const Launch &L, const float *rows, int strips, int wide, float *to) {
+    int from = (L.padded + 1) * 16, part = threadIdx.x % 4 * 4;
+    for (int line = threadIdx.x / 4; line < wide; line += blockDim.x / 4) {
+        const float *own = rows + L.place[line < L.packed ? line : L.packed - 1] * 16 + part;
+#pragma unroll 4
+        for (int s = 0; s < strips; s++) async_copy<4>(to + (s * wide + line) * 16 + part, own + s * from);
     }
     async_group();
     async_wait<0>();
@@ -42,10 +44,20 @@ __device__ __forceinline__ void blend_information(const Launch &L, const Fit &fi
         float sums[TILE * TILE];
 #pragma unroll
         for (int a = 0; a < TILE; a++) {
-            left[a] = lines.at(i + a < p ? i + a : i);
-            right[a] = lines.at(j + a < p ? j + a : j);
+            left[a] = lines.at(i + a);
+            right[a] = lines.at(j + a);
 #pragma unroll
             for (int b = 0; b < TILE; b++) sums[a * TILE + b] = 0.0f;
+        }
+        // A lane has the sum of an entry of every other row, and blends it into what is on its way meanwhile; the first of a stage has
+        // all the weight.
+        int column = j + lane % TILE;
+        double *to = average + (size_t)(i + lane / TILE) * p + column, old[TILE / 2];
+#pragma unroll
+        for (int a = 0; a < TILE / 2; a++) {
+            int row = i + 2 * a + lane / TILE;
+            bool own = row < p && column < p && column >= row;
+            old[a] = own && !L.stage_start ? to[(size_t)2 * a * p] : 0.0;
         }
         const float *strip = lines.rows + lane;
 #pragma unroll 1
@@ -61,17 +73,13 @@ __device__ __forceinline__ void blend_information(const Launch &L, const Fit &fi
 #pragma unroll
                 for (int b = 0; b < TILE; b++) sums[a * TILE + b] = fmaf(l[a], r[b], sums[a * TILE + b]);
         }
-        // A lane has the sum of an entry and writes it.
 #pragma unroll
-        for (int first = 0; first < TILE * TILE; first += 16) {
-            float sum = sum_sixteen(sums + first);
-            int row = i + (first + lane) / TILE, column = j + lane % TILE;
+        for (int a = 0; a < TILE / 2; a++) {
+            double product = sum_sixteen(sums + 16 * a);
+            int row = i + 2 * a + lane / TILE;
             if (row < p && column < p && column >= row) {
-                double product = sum;
                 if (L.kind == ENERGY) product = product - (double)means[row] * (double)means[column];
-                double *to = average + (size_t)row * p + column;
-                // The first of a stage has all the weight.
-                *to = keep * (L.stage_start ? 0.0 : *to) + share * product;
+                to[(size_t)2 * a * p] = keep * old[a] + share * product;
             }
         }
     }
@@ -134,6 +142,12 @@ struct Above {
     }
 };
 
+// Entries of a panel in column j on the diagonal and right of it.
+__device__ __forceinline__ void entries(const double *a, int n, int first, int j, double *to) {
+#pragma unroll
+    for (int k = 0; k < PANEL; k++) to[k] = first + k < n && j < n && j >= first + k ? a[(size_t)(first + k) * n + j] : 0.0;
+}
+
 // U with U^T U = C A C + damping I, C the units, a panel of rows at a time; every entry takes off the rows above in ascending
 // order. False if that is not positive definite.
 template <bool NEAR>
@@ -142,14 +156,23 @@ __device__ __forceinline__ bool factor(const Launch &L, const Fit &fit, Above<NE
     const double *a = global_memory(fit.average);
     double *u = global_memory(fit.factor);
     bool units = fit.outgoing_unit != 1.0;
+    // The first entries of a panel are on their way while the one before is factored.
+    double coming[PANEL];
+    entries(a, n, 0, threadIdx.x, coming);
     for (int first = 0; first < n; first += PANEL) {
         int rows = n - first < PANEL ? n - first : PANEL;
         for (int base = first; base < stride; base += blockDim.x) {
             int j = base + threadIdx.x;
             double s[PANEL];
+            if (base == first) {
+#pragma unroll
+                for (int k = 0; k < PANEL; k++) s[k] = coming[k];
+                entries(a, n, first + PANEL, first + PANEL + threadIdx.x, coming);
+            } else {
+                entries(a, n, first, j, s);
+            }
 #pragma unroll
             for (int k = 0; k < PANEL; k++) {
-                s[k] = k < rows && j < n && j >= first + k ? a[(size_t)(first + k) * n + j] : 0.0;
                 if (units && k < rows && j < n) s[k] = s[k] * (unit_of(L, fit, first + k) * unit_of(L, fit, j));
                 if (j == first + k) s[k] += damping;
             }
@@ -201,14 +224,15 @@ __device__ __forceinline__ bool take_in(const Launch &L, const Fit &fit, double 
     // Room for lines, then for the factor.
     double *near = reinterpret_cast<double *>(&shared) + sizeof(Shared) / 8;
     if (energy) line_means(L, rows, strips, means);
-    Lines<NEAR> lines = {rows, L.place, step};
+    Lines<NEAR> lines = {rows, L.place, L.packed, step};
+    int wide = (L.packed + TILE - 1) / TILE * TILE;
     if (NEAR) {
-        fetch_lines(L, rows, strips, reinterpret_cast<float *>(near));
-        lines = {reinterpret_cast<float *>(near), L.place, L.packed * 16};
+        fetch_lines(L, rows, strips, wide, reinterpret_cast<float *>(near));
+        lines = {reinterpret_cast<float *>(near), L.place, L.packed, wide * 16};
     }
     blend_information<NEAR>(L, fit, lines, strips, means, keep, share);
     Above<NEAR> above = {fit.factor, stride_of(L.packed)};
-    if (NEAR) above = {near, (L.packed + PANEL - 1) / PANEL * PANEL};
+    if (NEAR) above = {near, wide};
     double damping = fit.damping;
     for (int attempt = 0; attempt < 8; attempt++) {
         if (factor<NEAR>(L, fit, above, damping, shared)) return true;
