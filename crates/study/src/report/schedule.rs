@@ -37,6 +37,9 @@ const DRAWN: [(Contender, usize, bool); 7] = [
     (Contender::Method(Method::Loop), 1, false),
 ];
 
+/// Colours of curves that are not methods; then dashed ones follow.
+const COLOURS: usize = 6;
+
 /// Rules that choose an iteration count.
 const RULES: [Contender; 6] = [
     Contender::Method(Method::Loop),
@@ -277,7 +280,7 @@ fn ratio_figure(results: &Results, classes: &[Class<'_>]) -> Block {
     let curves = classes.iter().enumerate().map(|(i, class)| {
         let ratio = |size: &Size<'_>| (size.n, size.mean(own) / size.mean(other));
         let points = class.sizes.iter().map(ratio);
-        Curve::line(class.title, i, i % 2 == 1, points)
+        Curve::line(class.title, i % COLOURS, i >= COLOURS, points)
     });
     let figure = Curves {
         title: format!("{}: Loop over Untied", results.study.title),

@@ -131,6 +131,81 @@ fn a_witness_is_a_member_of_the_class() {
     assert!(built.unwrap().values.iter().all(|v| v.value > 0.1));
 }
 
+/// Without held-out rows nobody chooses by them, and a case may have updates of its own.
+#[test]
+fn a_schedule_on_all_rows_with_more_effort() {
+    let text = SCHEDULE.replace("folds = 2", "folds = 0").replacen(
+        "budget = 24",
+        "budget = 24\nupdates = 192",
+        1,
+    );
+    let named = Named::new("effort", Study::parse("schedule", &text).unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    run(&named, directory.path(), Shard::WHOLE, 2).unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let found = results::read(&store, &named).unwrap();
+    assert_eq!(found.tasks, (9, 9));
+    for point in &found.points {
+        let has = |rule: Rule| point.entry(rule).is_some();
+        let rules = Rule::ALL.map(has);
+        assert_eq!(
+            rules,
+            [true, true, false, false, true],
+            "{}",
+            point.case.name
+        );
+    }
+    // Single, Untied and the two or three iteration counts of the ladder and the theorem.
+    let updates = loopfit_study::run::total(&named.study).updates;
+    let searches = |case: &str| -> u64 {
+        let own = found
+            .points
+            .iter()
+            .filter(|p| p.case.name.starts_with(case));
+        let cuts = |e: &&results::Entry| matches!(e.of, Contender::Cut { .. });
+        own.map(|p| 2 + p.entries.iter().filter(cuts).count() as u64)
+            .sum()
+    };
+    let expected = 192 * searches("density") + 96 * (searches("classes") + searches("responses"));
+    assert_eq!(updates, expected);
+    let document = report::report(&store, &named, &Models::default()).unwrap();
+    let text = document.to_markdown("figures/");
+    assert!(text.contains("T penalised") && !text.contains("T by validation"));
+    assert!(!text.contains("NaN"));
+}
+
+/// The network of the proof with eight cells, in 32 bits, overflows between two of them: it has a likelihood and no risk.
+#[test]
+fn a_network_that_overflows_at_a_test_row_has_no_score() {
+    let text = builtin::text("sieve-witness").unwrap();
+    let first = text.find("[[cases]]\nname = \"m1\"").unwrap();
+    let last = text.find("[[cases]]\nname = \"m3\"").unwrap();
+    let routes = text.find("[[sieve.routes]]").unwrap();
+    let route = text
+        .find("[[sieve.routes]]\nname = \"from-witness\"")
+        .unwrap();
+    let next = text
+        .find("[[sieve.routes]]\nname = \"from-witness-slower\"")
+        .unwrap();
+    let text = format!(
+        "{}{}{}",
+        &text[..first],
+        &text[last..routes],
+        &text[route..next]
+    );
+    let text = text.replace("[\"loop\", \"untied\"]", "[\"loop\"]");
+    let mut named = Named::new("overflow", Study::parse("overflow", &text).unwrap());
+    named.study = named.study.quick();
+    let directory = tempfile::tempdir().unwrap();
+    run(&named, directory.path(), Shard::WHOLE, 2).unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let found = results::read(&store, &named).unwrap();
+    let built = found.points[0].entry(Contender::Built).unwrap();
+    assert!(built.values.iter().any(|v| v.value.is_nan()), "{built:?}");
+    let document = report::report(&store, &named, &Models::default()).unwrap();
+    assert!(!document.to_markdown("").contains("NaN"));
+}
+
 /// A protocol whose rule cannot choose, and a sieve without what its routes begin with.
 #[test]
 fn rules_and_sieves_are_checked() {
