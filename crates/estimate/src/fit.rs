@@ -40,11 +40,14 @@ pub(crate) struct Fit {
     pub(crate) theta: Vec<f64>,
     prior: Prior,
     surprise: f64,
+    /// The sum of losses.
+    pub(crate) loss: f64,
 }
 
 impl From<Climb<'_>> for Fit {
     fn from(climb: Climb<'_>) -> Self {
         Self {
+            loss: climb.loss(),
             surprise: climb.surprise,
             theta: climb.theta,
             prior: climb.prior,

@@ -29,4 +29,4 @@ mod tape;
 pub use candidates::LOOP_ITERATIONS;
 pub use choice::{Choice, Chosen, Selection, paired};
 pub use fit::finish;
-pub use select::{Problem, Request, Watch};
+pub use select::{Folds, Problem, Request, Watch};

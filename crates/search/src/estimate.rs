@@ -9,13 +9,14 @@ use crate::judge::{Judge, Judgement};
 use crate::replication::{Noise, Source, TableSource, bounds, likelihood};
 use loopfit_data::{Preprocessing, Task};
 use loopfit_engine::{Control, Threads};
-use loopfit_estimate::{Choice, Chosen, Problem, Request, Selection, Watch, finish};
+use loopfit_estimate::{Choice, Chosen, Folds, Problem, Request, Selection, Watch, finish};
 use loopfit_fitted::{Assessment, FittedModel, Provenance, error_name};
 use loopfit_likelihood::{Floor, Likelihood};
 use loopfit_model::{Activation, Bounds, Method, Network, Reduced};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
 use part::{MANY, Part, thinned};
+use rayon::prelude::*;
 use std::sync::Arc;
 
 pub use found::{Absence, Beside, Entry, Estimate, Rung};
@@ -115,6 +116,7 @@ impl Prepared {
                 preprocessing: replication.preprocessing.clone(),
                 folds: vec![(train..train + valid).collect()],
                 fresh: Vec::new(),
+                further: Vec::new(),
                 selected_by: "one split".to_string(),
             },
             whole: None,
@@ -267,8 +269,12 @@ impl Prepared {
         let chosen: Vec<(Option<Method>, &Chosen)> = named(&selection, &ask.methods);
         let choice = &chosen[best].1.best;
         let last = self.whole.as_ref().unwrap_or(&self.first);
-        let mut model = self.fitted(last, choice, ask, stream, control)?;
-        advance(PARTS[1]);
+        let (model, no_cap) = rayon::join(
+            || self.fitted(last, choice, ask, stream, control),
+            || self.no_cap(stream.child("no cap"), &stop),
+        );
+        let (mut model, no_cap) = (model?, no_cap?);
+        advance(1.0 - PARTS[0]);
         let test = entries[best].test.error;
         let has = |method: &Method| entries.iter().any(|e| e.method == Some(*method));
         let absence = match stop() {
@@ -289,8 +295,6 @@ impl Prepared {
             floor: Floor::after(self.likelihood, last.samples.n()).least(),
             residuals: Assessment::thinned(part.residuals(self.task, choice)),
         });
-        let no_cap = self.no_cap(stream.child("no cap"), &stop)?;
-        advance(1.0 - PARTS[0] - PARTS[1]);
         Ok(Estimate {
             entries: best_first(entries, best),
             rungs,
@@ -388,9 +392,14 @@ impl Prepared {
         stream: Stream,
         watch: Watch<'_>,
     ) -> Result<Vec<Selection>, SearchError> {
-        let (bound, folds, fresh) = (self.bounds.output, &part.folds, &part.fresh);
+        let folds = Folds {
+            selecting: &part.folds,
+            fresh: &part.fresh,
+            further: &part.further,
+        };
         let work = ask.work.min(work_of_rows(part.samples.n()));
-        let problem = Problem::new(&part.samples, self.likelihood, bound, folds, fresh, watch);
+        let bound = self.bounds.output;
+        let problem = Problem::new(&part.samples, self.likelihood, bound, folds, watch);
         let problem = problem.ok_or(SearchError::NoTargets)?;
         Ok(problem.select(&Request {
             caps: caps.to_vec(),
@@ -411,8 +420,9 @@ impl Prepared {
         stream: Stream,
         control: &Control,
     ) -> Result<Vec<Entry>, SearchError> {
+        // One beside the other: a last fit from one start alone would leave threads without work.
         named(selection, &ask.methods)
-            .into_iter()
+            .into_par_iter()
             .map(|(method, chosen)| self.entry(method, chosen, ask, stream, control))
             .collect()
     }
