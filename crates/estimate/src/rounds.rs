@@ -25,8 +25,8 @@ const SCREENED_OF_FEW: usize = 24;
 const KEPT: [[usize; 2]; 2] = [[2, 8], [1, 3]];
 /// Starts of each fit in the third round.
 const STARTS: [usize; 2] = [1, 8];
-/// Starts where they end in optima that differ, and how much of a method's work these may be.
-const MOST_STARTS: usize = 32;
+/// Starts where a good optimum is rare, and how much of a method's work these may be.
+const MOST_STARTS: usize = 24;
 const MORE_STARTS: f64 = 1.5;
 /// Networks with zeros, if there is work for them.
 const SPARSE: usize = 2;
@@ -59,7 +59,7 @@ pub(crate) struct Rounds {
     pub(crate) candidates: [usize; 3],
     /// Starts of each fit in the third round and of the last fit.
     pub(crate) starts: usize,
-    /// As many where they end in optima that differ.
+    /// As many where a good optimum is rare.
     pub(crate) most_starts: usize,
     /// Networks with zeros.
     pub(crate) sparse: usize,

@@ -35,8 +35,9 @@ use std::time::Instant;
 const LINEAR_FACTORS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
 /// Steps for an affine function: least squares need one, logistic regression a few, the evidence the rest.
 const LINEAR_STEPS: usize = 60;
-/// How many times the smallest loss the median one of several fits is where their optima differ.
-const DIFFERENT: f64 = 1.25;
+/// A good optimum is rare where this part of several fits has more than so many times the smallest loss.
+const RARE: f64 = 0.75;
+const POOR: f64 = 1.25;
 /// Caps that are never lowered for want of rows.
 const LEAST_CAP: usize = 32;
 /// Rows for each number of a network at least, of several classes each as many times as it has bits to tell them apart.
@@ -153,7 +154,7 @@ struct Job<'a> {
     /// How many coefficients are to be left.
     pruned_to: Option<usize>,
     starts: usize,
-    /// Starts where they end in optima that differ.
+    /// Starts where a good optimum is rare.
     most_starts: usize,
     steps: usize,
     factors: &'a [f64],
@@ -368,8 +369,7 @@ impl<'a> Problem<'a> {
         self.judge(&Job { starts, ..*job }, narrow, &fits)
     }
 
-    /// The best fit to each fold, and of how many starts. There are more of them where they end in optima that differ: then a good one is
-    /// rare.
+    /// The best fit to each fold, and of how many starts. There are more of them where a good optimum is rare.
     fn fits(&self, job: &Job<'_>, narrow: Option<&Choice>, stream: Stream) -> (Vec<Fit>, usize) {
         let (network, stop) = (job.network, self.watch.stop);
         let folds = job.view.deal.folds.len();
@@ -394,9 +394,10 @@ impl<'a> Problem<'a> {
         let mut fits = of_starts(0..job.starts);
         let mut starts = job.starts;
         let loss = |(fold, fit): &(usize, Fit)| fit.loss / job.view.fitted[*fold].n as f64;
-        let losses: Vec<f64> = fits.iter().map(loss).collect();
-        let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
-        if median(&losses) > DIFFERENT * least && starts < job.most_starts {
+        let mut losses: Vec<f64> = fits.iter().map(loss).collect();
+        losses.sort_by(f64::total_cmp);
+        let good = ((1.0 - RARE) * losses.len() as f64) as usize;
+        if losses[good] > POOR * losses[0] && starts < job.most_starts {
             fits.extend(of_starts(starts..job.most_starts));
             fits.sort_by_key(|(fold, _)| *fold);
             starts = job.most_starts;

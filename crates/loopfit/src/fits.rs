@@ -5,7 +5,7 @@ use loopfit_fitted::{ApplyError, DensityFacts};
 use loopfit_model::Network;
 use loopfit_numerics::text::count;
 use loopfit_search::Family;
-use loopfit_search::estimate::{Absence, Entry, Estimate, Rung};
+use loopfit_search::estimate::{Absence, Entry, Estimate, PREFERRED, RISEN, Rung};
 use loopfit_search::fit::MethodFit;
 use std::fmt::{Display, Formatter};
 
@@ -283,13 +283,14 @@ impl Fits {
             && 4 * best.network.count() > 3 * self.budget
     }
 
-    /// What the errors mean, in sentences: whether looping pays, whether a smaller cap would do, which rows the model has seen.
+    /// What the errors mean, in sentences: why the best has not the smallest one, where it has not, whether looping pays, whether a smaller cap would do, which rows the model has seen.
     pub fn conclusions(&self) -> Vec<String> {
         let Some(estimate) = self.estimate() else {
             return Vec::new();
         };
         let mut sentences = Vec::new();
         if estimate.complete {
+            sentences.extend(smaller_error(estimate));
             sentences.extend(looping(estimate));
             sentences.extend(self.cap_needed(estimate));
         }
@@ -331,6 +332,37 @@ impl Fits {
             ),
         })
     }
+}
+
+/// Why a model with a smaller validation error than the best is not the best; nothing where there is none.
+fn smaller_error(estimate: &Estimate) -> Option<String> {
+    let (best, others) = estimate.entries.split_first()?;
+    // The others are in the order of their errors.
+    let other = others.first().filter(|e| e.validation < best.validation)?;
+    let name = |entry: &Entry| match entry.method {
+        Some(method) => method.to_string(),
+        None => "the linear model".to_string(),
+    };
+    let (kept, margin) = match best.method {
+        None => ("The linear model stays unless a network is", PREFERRED),
+        Some(_) => (
+            "What a smaller cap delivers stays unless something is",
+            RISEN,
+        ),
+    };
+    Some(match other.better_than(best) {
+        z if z < margin => format!(
+            "{kept} better by {margin} standard errors of the paired difference on held-out rows: {}, whose error is \
+             smaller, is better by {:.1}.",
+            name(other),
+            z.max(0.0)
+        ),
+        _ => format!(
+            "The error of {} is smaller, but it is not clearly below that of the linear model: {} stays.",
+            name(other),
+            name(best)
+        ),
+    })
 }
 
 /// The smallest model that has fewer numbers than the best and is within the noise of it.

@@ -49,7 +49,7 @@ struct Entrant<'a> {
     /// How many of its coefficients are to be left.
     pruned_to: Option<usize>,
     starts: usize,
-    /// Starts where they end in optima that differ.
+    /// Starts where a good optimum is rare.
     most_starts: usize,
 }
 
