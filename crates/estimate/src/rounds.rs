@@ -28,6 +28,8 @@ const STARTS: [usize; 2] = [1, 8];
 /// Starts where a good optimum is rare, and how much of a method's work these may be.
 const MOST_STARTS: usize = 24;
 const MORE_STARTS: f64 = 1.5;
+/// Rows of a fold below which there are no more: fits that differ there differ in how closely they follow few rows.
+const ROWS_FOR_MORE: usize = 200;
 /// Networks with zeros, if there is work for them.
 const SPARSE: usize = 2;
 /// Starts of networks with zeros, whose fits begin with twice as many numbers and cost several times as much.
@@ -117,7 +119,10 @@ impl Rounds {
             folds: screen_folds,
             candidates: [screened, second, third],
             starts,
-            most_starts: within(more, [starts, MOST_STARTS]),
+            most_starts: match n < ROWS_FOR_MORE {
+                true => starts,
+                false => within(more, [starts, MOST_STARTS]),
+            },
         }
     }
 }

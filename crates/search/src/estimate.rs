@@ -39,8 +39,9 @@ const LARGEST_LOG_MEAN: f32 = 20.0;
 const FOLDS_UP_TO: [usize; 2] = [6000, 800];
 /// The smallest cap beside the one that is asked for.
 const LEAST_RUNG: usize = 16;
-/// Rows that a selection looks at; the last fit sees all.
-const SELECTION_ROWS: usize = 24_000;
+/// Rows that a selection looks at, usually and where there is little work to do; divided by the number of scores of several classes, which
+/// cost several times as much, in the latter case. The last fit sees all.
+const SELECTION_ROWS: [usize; 2] = [24_000, 8000];
 /// The part of the work that selections are, and the part that the fits to all of their rows are; the rest is what is reached without a cap.
 const PARTS: [f64; 2] = [0.8, 0.15];
 /// Rows that pay for all of the default work, and those that fewer ones are paid for like.
@@ -135,8 +136,16 @@ impl Prepared {
         let (table, task) = (&source.table, source.decision.task);
         let (rest, test) = source.holdout(ask.test_fraction, ask.test_seed)?;
         let stream = Stream::new(ask.seed).child("folds");
-        let selected = thinned(&rest, SELECTION_ROWS, stream.child("rows"));
         let quick = ask.work < STANDARD / 2.0;
+        let scores = match task {
+            Task::Multiclass { classes } => classes - 1,
+            _ => 1,
+        };
+        let most = match quick {
+            true => SELECTION_ROWS[1] / scores,
+            false => SELECTION_ROWS[0],
+        };
+        let selected = thinned(&rest, most, stream.child("rows"));
         let folds_up_to = FOLDS_UP_TO[usize::from(quick)];
         let first = Part::new(source, &selected, Some(folds_up_to), stream)?;
         // A target that cannot be judged is found now, not after the search.
@@ -151,10 +160,6 @@ impl Prepared {
         notes.extend(features.notes());
         let whole = if ask.refit && every.len() > selected.len() {
             // Several classes cost several times as much.
-            let scores = match task {
-                Task::Multiclass { classes } => classes - 1,
-                _ => 1,
-            };
             let again = !quick && every.len() * scores <= MANY;
             let folded = again.then_some(folds_up_to);
             Some(Part::new(source, &every, folded, stream.child("again"))?)
