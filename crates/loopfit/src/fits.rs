@@ -339,30 +339,35 @@ fn smaller_error(estimate: &Estimate) -> Option<String> {
     let (best, others) = estimate.entries.split_first()?;
     // The others are in the order of their errors.
     let other = others.first().filter(|e| e.validation < best.validation)?;
-    let name = |entry: &Entry| match entry.method {
+    let z = other.better_than(best);
+    Some(why_kept(best.method, other.method, z))
+}
+
+/// Why the best stays although another has a smaller error, by so many standard errors of the paired difference.
+fn why_kept(best: Option<Method>, other: Option<Method>, z: f64) -> String {
+    let name = |method: Option<Method>| match method {
         Some(method) => method.to_string(),
         None => "the linear model".to_string(),
     };
-    let (kept, margin) = match best.method {
+    let (kept, margin) = match best {
         None => ("The linear model stays unless a network is", PREFERRED),
         Some(_) => (
             "What a smaller cap delivers stays unless something is",
             RISEN,
         ),
     };
-    Some(match other.better_than(best) {
-        z if z < margin => format!(
-            "{kept} better by {margin} standard errors of the paired difference on held-out rows: {}, whose error is \
-             smaller, is better by {:.1}.",
-            name(other),
-            z.max(0.0)
-        ),
-        _ => format!(
-            "The error of {} is smaller, but it is not clearly below that of the linear model: {} stays.",
-            name(other),
-            name(best)
-        ),
-    })
+    if z < margin {
+        let z = z.max(0.0);
+        return format!(
+            "{kept} better by {margin} standard errors on held-out rows; {}, whose error is smaller, is by {z:.1}.",
+            name(other)
+        );
+    }
+    format!(
+        "The error of {} is smaller, but not clearly below that of the linear model: {} stays.",
+        name(other),
+        name(best)
+    )
 }
 
 /// The smallest model that has fewer numbers than the best and is within the noise of it.
@@ -468,4 +473,27 @@ impl Display for Fitted {
 
 fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_says_why_it_has_not_the_smallest_error() {
+        assert_eq!(
+            why_kept(None, Some(Method::Loop), 1.24),
+            "The linear model stays unless a network is better by 2 standard errors on held-out rows; Loop, whose error is \
+             smaller, is by 1.2."
+        );
+        assert_eq!(
+            why_kept(Some(Method::Single), Some(Method::Loop), -0.1),
+            "What a smaller cap delivers stays unless something is better by 1.5 standard errors on held-out rows; Loop, whose \
+             error is smaller, is by 0.0."
+        );
+        assert_eq!(
+            why_kept(Some(Method::Single), Some(Method::Untied), 1.7),
+            "The error of Untied is smaller, but not clearly below that of the linear model: Single stays."
+        );
+    }
 }
