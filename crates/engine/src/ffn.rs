@@ -48,6 +48,21 @@ const fn most_state(registers: usize) -> usize {
     if registers < 32 { 6 } else { 16 }
 }
 
+/// Largest state dimension that is kept in registers. A large one leaves room for one strip, whose every multiply-add reads a
+/// coefficient: too much for cores that do two on whole lines in a cycle.
+fn largest_state(registers: usize) -> usize {
+    match is_wide() {
+        true => most_state(registers).min(8),
+        false => most_state(registers),
+    }
+}
+
+/// Whether a core does as many multiply-adds as loads of whole lines in a cycle. Processors do not say, but those that do have
+/// first-level caches of 48 KiB, and those before them of 32.
+fn is_wide() -> bool {
+    first_level_cache() >= 48 * 1024
+}
+
 /// Runs the kernel `$body` with the constant `$Q` (state dimension), or `$general`. For smooth units up to
 /// `Q = 8`: beyond, more kernels would gain little.
 macro_rules! with_state_dimension {
@@ -59,7 +74,7 @@ macro_rules! with_state_dimension {
     };
     (@ $level:expr, $q:expr, $Q:ident, $body:expr, $general:expr, $($value:literal)*) => {
         match ($level.registers(), $q) {
-            $((Some(level), $value) if $value <= most_state(level.count()) => { const $Q: usize = $value; level.lanewise($body) })*
+            $((Some(level), $value) if $value <= largest_state(level.count()) => { const $Q: usize = $value; level.lanewise($body) })*
             _ => $general,
         }
     };
@@ -316,14 +331,12 @@ impl Ffn {
     /// first-level cache; nothing if that is too much. Sums travel to memory and back each time: a cache that holds few steps
     /// of most networks is worth it for networks of which it holds all.
     fn steps_at_once(&self, strips: usize) -> Option<usize> {
-        /// Lines of a cache that holds enough steps.
-        const LARGE: usize = 768;
         let p = &self.packing;
         let sums = p.r * (2 * p.q + 1) + p.q;
         let step = 2 * (p.q + p.r) * strips;
         let lines = first_level_cache() / size_of::<Lane>();
         let steps = (lines.checked_sub(sums)? / step).min(p.iterations);
-        let enough = steps > 0 && (lines >= LARGE || steps == p.iterations);
+        let enough = steps > 0 && (is_wide() || steps == p.iterations);
         (enough && outer::in_one_go(self.level, p.q)).then_some(steps)
     }
 
