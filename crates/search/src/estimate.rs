@@ -567,9 +567,14 @@ fn bounds_of(task: Task) -> Bounds {
 /// The most work that rows pay for: a fit costs in proportion to them, and in proportion to them is how many candidates they tell apart.
 /// Below some it is so little that less would not be felt.
 fn work_of_rows(rows: usize) -> f64 {
+    STANDARD * part_of_rows(rows)
+}
+
+/// The part of the default work that rows pay for; more than one of many.
+pub(crate) fn part_of_rows(rows: usize) -> f64 {
     let [all, few] = WORK_ROWS;
     let part = rows.max(few) as f64 / all as f64;
-    STANDARD * part * part
+    part * part
 }
 
 /// A cap, its half, its quarter and so on, ascending.
