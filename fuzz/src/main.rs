@@ -1,4 +1,5 @@
-//! Readers of what comes from elsewhere, under mutated input: tables, protocols, model files, formulas, stores and their records.
+//! Readers of what comes from elsewhere, under mutated input: tables, protocols, model files, formulas, stores and their records, fits
+//! that workers are sent and that they give back.
 //!
 //! Case `i` of a target is a function of the target's name and `i`: the same on every machine, with nothing to keep. Valid inputs are
 //! changed a little ([`mutate`]) and given to the code behind the commands ([`targets`]), which must end in an error or a value.
@@ -9,6 +10,7 @@
     reason = "a command line tool: progress on stderr"
 )]
 
+mod errands;
 mod mutate;
 mod records;
 mod targets;
@@ -24,7 +26,7 @@ use targets::{TARGETS, Target};
 #[derive(Parser)]
 #[command(name = "cargo xtask fuzz", bin_name = "cargo xtask fuzz")]
 struct Arguments {
-    /// One target: csv, protocol, model, expression, store or records; all by default.
+    /// One target: csv, protocol, model, expression, store, records, sent or given; all by default.
     target: Option<String>,
     /// Seconds for each target.
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -131,13 +133,15 @@ mod tests {
     /// Changed values reach the readers: checksums do not stop them.
     #[test]
     fn changed_records_are_read() {
-        let target = TARGETS.iter().find(|target| target.name == "records");
-        let target = target.expect("it is among the targets");
-        let seeds = (target.seeds)();
-        let read = |case: &u64| (target.read)(&mutate::case(target.name, &seeds, *case));
-        // About one in ten: the seeds hold measured seconds, so that it is not the same number each time.
-        let found = (0..160).filter(read).count();
-        assert!((2..160).contains(&found), "{found} of 160");
+        for name in ["records", "sent", "given"] {
+            let target = TARGETS.iter().find(|target| target.name == name);
+            let target = target.expect("it is among the targets");
+            let seeds = (target.seeds)();
+            let read = |case: &u64| (target.read)(&mutate::case(target.name, &seeds, *case));
+            // About one in ten: the seeds hold measured seconds, so that it is not the same number each time.
+            let found = (0..160).filter(read).count();
+            assert!((2..160).contains(&found), "{name}: {found} of 160");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is fuzzed: a reader and inputs that it reads.
 
-use crate::records;
+use crate::{errands, records};
 use flate2::{Compression, write::GzEncoder};
 use loopfit_data::preprocess::{Encoding, Preprocessing, Scaling};
 use loopfit_data::table::Limits;
@@ -63,6 +63,16 @@ pub(crate) const TARGETS: &[Target] = &[
         name: "records",
         seeds: record_texts,
         read: read_records,
+    },
+    Target {
+        name: "sent",
+        seeds: errands::sent,
+        read: errands::read_sent,
+    },
+    Target {
+        name: "given",
+        seeds: errands::given,
+        read: errands::read_given,
     },
 ];
 

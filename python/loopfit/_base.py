@@ -349,7 +349,8 @@ def seed(value: Any) -> int:
 def threads(value: Any) -> int:
     """The number of threads; 0 is one for each core.
 
-    None is one for each core, or what ``OMP_NUM_THREADS`` says, as joblib sets it for its workers; -1 is one for each core.
+    None is one for each core, or what ``OMP_NUM_THREADS`` says, as joblib sets it for its workers; -1 is one for each core, and so
+    is more than there are.
     """
     if value is None:
         text = os.environ.get("OMP_NUM_THREADS", "")
@@ -361,4 +362,4 @@ def threads(value: Any) -> int:
     count = int(value)
     if count == 0:
         raise ValueError("n_jobs is 1 or more, or -1 for one thread for each core, not 0")
-    return count if count > 0 else max(1, cores + 1 + count)
+    return min(count, cores) if count > 0 else max(1, cores + 1 + count)

@@ -3,7 +3,8 @@
 A stochastic search (``effort`` as a number of updates, Transformers, densities) and a study ask for many fits, each a pure function
 of what it is made from. They are handed out in batches, each fit by its hash, and come back as stores keep them, with a checksum;
 those of a worker that dies are handed out again. So the result has the bits of one machine, whoever made the fits. Of a comparison
-by cross-validation each seed is a piece of work of its own; a single selection by cross-validation is made where it is asked for.
+by cross-validation each seed is a piece of work of its own; a single selection by cross-validation, whose fits are short and go on
+from each other, is made where it is asked for, as is a fit under a time limit.
 
 - `run_study`: a study, as ``loopfit study run`` runs it;
 - `over`: fits and comparisons inside it are made by workers;
@@ -49,7 +50,7 @@ T = TypeVar("T")
 SAMPLES_KEPT = 32
 # Searches or tasks of a study that wait for fits at once.
 MOST_WAITING = 64
-# How often Ray begins a seed of a comparison again.
+# How often a seed of a comparison is begun again, and how often workers that are gone are waited for.
 RETRIES = 4
 
 
@@ -414,6 +415,7 @@ class JoblibCrew:
         """Round by round: all that waits is made before more is asked for."""
         workers = self.count()
         while not over():
+            self._await_workers()
             batches = {}
             while (batch := desk.take(workers)) is not None:
                 batches[batch[0]] = batch
@@ -433,6 +435,17 @@ class JoblibCrew:
             except self._losses():
                 for number in batches:
                     desk.lost(number)
+
+    def _await_workers(self) -> None:
+        """Wait some times as long as Dask waits for workers: it starts those anew that died."""
+        for attempt in range(RETRIES + 1):
+            try:
+                self.count()
+            except TimeoutError:
+                if attempt == RETRIES:
+                    raise
+            else:
+                return
 
     def each(self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
         """One job for each call; once again from the start if workers are lost."""
@@ -461,12 +474,12 @@ class JoblibCrew:
         yield from parallel(delayed(function)(*arguments) for arguments in calls)
 
     def _losses(self) -> tuple[type[BaseException], ...]:
-        """What the backends raise where a worker is gone."""
+        """What the backends raise where a worker is gone, of Dask also where all are and none has come back in time."""
         losses: list[type[BaseException]] = [BrokenExecutor]
         if "distributed" in sys.modules:
             from distributed import KilledWorker
 
-            losses.append(KilledWorker)
+            losses += [KilledWorker, TimeoutError]
         return tuple(losses)
 
 

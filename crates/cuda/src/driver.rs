@@ -12,6 +12,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+/// How many queues of work the GPU has, where nobody says otherwise: as many as groups of fits, which would wait for one another
+/// in the usual eight.
+const CONNECTIONS: (&str, &str) = ("CUDA_DEVICE_MAX_CONNECTIONS", "32");
+
 /// The first GPU of this machine.
 pub(crate) struct Gpu {
     device: sys::CUdevice,
@@ -29,10 +33,10 @@ pub(crate) struct Gpu {
 /// Kernels that one thread compiles while others wait for them.
 type Slot = Arc<OnceLock<Result<Module, Fault>>>;
 
-/// Loaded kernels.
-#[derive(Clone, Copy)]
+/// Loaded kernels, by name.
+#[derive(Clone)]
 struct Module {
-    handle: sys::CUmodule,
+    kernels: Vec<(&'static str, sys::CUfunction)>,
 }
 
 // SAFETY: handles of the driver are numbers to it; it allows their use from any thread.
@@ -72,6 +76,10 @@ impl Gpu {
             return Err(Fault::Other(
                 "NVRTC (libnvrtc), which compiles the kernels, is not on this machine; install the CUDA toolkit".to_string(),
             ));
+        }
+        if std::env::var_os(CONNECTIONS.0).is_none() {
+            // SAFETY: nothing of this process reads or writes its environment in another thread while it gets its GPU.
+            unsafe { std::env::set_var(CONNECTIONS.0, CONNECTIONS.1) };
         }
         result::init().map_err(driver("the NVIDIA driver does not start"))?;
         let device = result::device::get(0).map_err(driver("there is no GPU"))?;
@@ -125,12 +133,9 @@ impl Gpu {
         unsafe { result::ctx::set_current(self.context) }.map_err(driver("the GPU was lost"))
     }
 
-    fn module(&self, variant: Variant) -> Result<Module, Fault> {
-        let slot = {
-            let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-            modules.entry(variant).or_default().clone()
-        };
-        slot.get_or_init(|| self.load(variant)).clone()
+    fn module(&self, variant: Variant) -> Slot {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        modules.entry(variant).or_default().clone()
     }
 
     fn load(&self, variant: Variant) -> Result<Module, Fault> {
@@ -139,7 +144,12 @@ impl Gpu {
         // SAFETY: an image that NVRTC made for this GPU, or one that was kept under the hash of its source.
         let handle = unsafe { result::module::load_data(image.as_ptr().cast()) }
             .map_err(driver("compiled kernels cannot be loaded"))?;
-        Ok(Module { handle })
+        let kernels = kernels_of(variant.part)
+            .iter()
+            .map(|name| Ok((*name, self.kernel(handle, name)?)));
+        Ok(Module {
+            kernels: kernels.collect::<Result<_, Fault>>()?,
+        })
     }
 
     /// What NVRTC gets for a variant beside the text.
@@ -189,10 +199,19 @@ impl Gpu {
     }
 
     fn function(&self, variant: Variant, kernel: &str) -> Result<sys::CUfunction, Fault> {
-        let module = self.module(variant)?;
-        let name = CString::new(kernel).map_err(|e| Fault::Other(e.to_string()))?;
+        let slot = self.module(variant);
+        let module = slot.get_or_init(|| self.load(variant)).as_ref();
+        let module = module.map_err(Clone::clone)?;
+        let known = module.kernels.iter().find(|(name, _)| *name == kernel);
+        let missing = || Fault::Other(format!("the kernel {kernel} is not in its module"));
+        known.map(|(_, function)| *function).ok_or_else(missing)
+    }
+
+    /// A kernel of a module, ready to be launched.
+    fn kernel(&self, module: sys::CUmodule, name: &str) -> Result<sys::CUfunction, Fault> {
+        let name = CString::new(name).map_err(|e| Fault::Other(e.to_string()))?;
         // SAFETY: the module is loaded as long as `self`.
-        let function = unsafe { result::module::get_function(module.handle, name) }
+        let function = unsafe { result::module::get_function(module, name) }
             .map_err(driver("a kernel is not in its module"))?;
         // The same for every launch, whatever it needs, since threads launch a kernel beside one another. Kernels with different
         // shares of shared memory would not run together on a processor: all ask for the most.
@@ -371,7 +390,9 @@ impl Device for Arc<Gpu> {
     }
 
     fn prepare(&self, variant: Variant) -> Result<(), Fault> {
-        self.module(variant).map(|_| ())
+        let slot = self.module(variant);
+        let module = slot.get_or_init(|| self.load(variant)).as_ref();
+        module.map(|_| ()).map_err(Clone::clone)
     }
 
     fn launch(&self, queue: u64, variant: Variant, grid: Grid, with: &Launch) -> Result<(), Fault> {
@@ -399,7 +420,8 @@ pub(crate) fn kernels_of(part: Part) -> &'static [&'static str] {
     match part {
         Part::Common => &["validate", "permute_shared", "permute_global"],
         Part::Adam => &["adam"],
-        Part::Fused => &["fused"],
+        Part::Fused | Part::FusedScoring => &["fused"],
         Part::Scoring => &["scoring"],
+        Part::Refresh => &["refresh"],
     }
 }

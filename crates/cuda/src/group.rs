@@ -4,10 +4,11 @@ use crate::device::{Arena, Device, Fault, Grid, Part, Variant, piece};
 use crate::layout::{Address, ENDED, Fit, Launch, RUNNING};
 use crate::plan::{LANES, PERMUTE_THREADS, Plan, Shape, VALIDATE_THREADS, scores};
 use loopfit_data::Samples;
-use loopfit_engine::{Control, FitOutcome, FitSpec, Optimiser, Stage, Stop, WeightDecay};
+use loopfit_engine::{Control, FitOutcome, FitSpec, Optimiser, Scoring, Stage, Stop, WeightDecay};
 use loopfit_likelihood::Likelihood;
 use loopfit_numerics::libm;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -262,6 +263,11 @@ impl<'a> Group<'a> {
         let batch = stage.batch.min(self.specs[0].train.n());
         let variant = self.plan.variant(&stage.optimiser);
         self.device.prepare(variant)?;
+        if matches!(stage.optimiser, Optimiser::Scoring(_)) {
+            self.device.prepare(self.plan.refresh)?;
+        }
+        self.launch.resumed = 0;
+        self.launch.lined = 0;
         for i in 0..self.specs.len() {
             self.settings(i, number, schedules)?;
         }
@@ -282,11 +288,15 @@ impl<'a> Group<'a> {
         let mut done = 0;
         while done < updates {
             let now = most.min(every - done % every).min(updates - done);
-            self.launch.update = done as i32;
+            self.launch.ordered = done as i32;
             self.launch.updates = now as i32;
             self.permute(batch)?;
-            self.launch.stage_start = i32::from(done == 0);
-            self.update(variant)?;
+            match &self.specs[0].stages[number].optimiser {
+                Optimiser::Adam(_) => self.update(variant, done..done + now)?,
+                Optimiser::Scoring(scoring) => {
+                    self.score(variant, done..done + now, scoring)?;
+                }
+            }
             done += now;
             let stopped = self.control.is_stopped();
             self.launch.stage_start = 0;
@@ -320,7 +330,6 @@ impl<'a> Group<'a> {
         fit.weight = 1.0 / stage.batch.min(n) as f32;
         fit.batches = spec.stream.child("batches").nth(number as u64).key();
         fit.signs = spec.stream.child("signs").nth(number as u64).key();
-        fit.coupled = coupled as f32;
         fit.coupled_double = coupled;
         fit.decoupled_double = decoupled;
         let key = schedule_key(number, stage);
@@ -339,7 +348,6 @@ impl<'a> Group<'a> {
                 fit.damping = scoring.damping * spec.likelihood.information_scale();
                 fit.step_cap = scoring.step_cap;
                 fit.memory = scoring.memory;
-                fit.refresh = i32::try_from(scoring.refresh).unwrap_or(i32::MAX);
                 fit.outgoing_unit = scoring.outgoing_rate;
                 fit.rates = match known {
                     Some(at) => at,
@@ -360,7 +368,7 @@ impl<'a> Group<'a> {
 
     /// The batch order of the epochs of a launch.
     fn permute(&mut self, batch: usize) -> Result<(), Fault> {
-        let (update, updates) = (self.launch.update as usize, self.launch.updates as usize);
+        let (update, updates) = (self.launch.ordered as usize, self.launch.updates as usize);
         let epochs = self.specs.iter().map(|spec| {
             let in_epoch = spec.train.n() / batch;
             (update + updates - 1) / in_epoch - update / in_epoch + 1
@@ -396,11 +404,52 @@ impl<'a> Group<'a> {
             .launch(self.arena.queue(), self.plan.common, grid, &self.launch)
     }
 
+    /// Updates of scoring: launches end where the information is refreshed, with the gradient of the next update.
+    fn score(
+        &mut self,
+        variant: Variant,
+        range: Range<usize>,
+        scoring: &Scoring,
+    ) -> Result<(), Fault> {
+        let near = self.plan.refresh.shared_states;
+        let refreshes = |update: &usize| scoring.refreshes_at(*update);
+        let mut at = range.start;
+        self.launch.resumed = 0;
+        loop {
+            let mut next = at + self.launch.resumed as usize..range.end;
+            let next = next.find(refreshes).unwrap_or(range.end);
+            self.launch.lined = i32::from(next < range.end);
+            self.update(variant, at..next)?;
+            if next == range.end {
+                return Ok(());
+            }
+            self.launch.update = next as i32;
+            self.launch.stage_start = i32::from(next == 0);
+            let grid = Grid {
+                kernel: "refresh",
+                blocks: self.specs.len(),
+                threads: self.plan.refresh_threads,
+                shared: 4 * self
+                    .plan
+                    .shape
+                    .refresh_words(near, self.launch.strips as usize),
+            };
+            let queue = self.arena.queue();
+            self.device
+                .launch(queue, self.plan.refresh, grid, &self.launch)?;
+            at = next;
+            self.launch.resumed = 1;
+        }
+    }
+
     /// The updates of a launch.
-    fn update(&mut self, variant: Variant) -> Result<(), Fault> {
+    fn update(&mut self, variant: Variant, range: Range<usize>) -> Result<(), Fault> {
+        self.launch.update = range.start as i32;
+        self.launch.updates = range.len() as i32;
+        self.launch.stage_start = i32::from(range.start == 0 && self.launch.resumed == 0);
         let shape = &self.plan.shape;
         let (kernel, blocks, words) = match variant.part {
-            Part::Fused => (
+            Part::Fused | Part::FusedScoring => (
                 "fused",
                 self.fits.len() / 2,
                 Shape::fused_words(&self.launch.half),
@@ -516,10 +565,10 @@ fn place_fit(
     }
     if scores(spec) {
         fit.average = arena.room::<f64>(p * p);
-        fit.scaled = arena.room::<f64>(p * p);
         fit.factor = arena.room::<f64>(plan.factor_len());
         fit.inverse = arena.room::<f64>(p);
         fit.momentum = arena.room::<f64>(p);
+        fit.gradient = arena.room::<f32>(plan.shape.padded());
         fit.rows = arena.room::<f32>(plan.rows_len());
     }
     match spec.likelihood {

@@ -37,10 +37,10 @@ pub(crate) struct Fit {
     pub(crate) scratch: Address,
     pub(crate) terms: Address,
     pub(crate) average: Address,
-    pub(crate) scaled: Address,
     pub(crate) factor: Address,
     pub(crate) inverse: Address,
     pub(crate) momentum: Address,
+    pub(crate) gradient: Address,
     pub(crate) rows: Address,
     pub(crate) batches: u64,
     pub(crate) signs: u64,
@@ -62,10 +62,8 @@ pub(crate) struct Fit {
     pub(crate) output_bound: f32,
     pub(crate) gradient_cap: f32,
     pub(crate) outgoing_rate: f32,
-    pub(crate) coupled: f32,
     pub(crate) n: i32,
     pub(crate) valid_n: i32,
-    pub(crate) refresh: i32,
     pub(crate) status: i32,
     pub(crate) made: i32,
 }
@@ -99,6 +97,9 @@ pub(crate) struct Launch {
     pub(crate) block_len: i32,
     pub(crate) update: i32,
     pub(crate) updates: i32,
+    pub(crate) ordered: i32,
+    pub(crate) resumed: i32,
+    pub(crate) lined: i32,
     pub(crate) stage_start: i32,
     pub(crate) parts: i32,
     pub(crate) epochs: i32,
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn structures_have_no_padding() {
-        assert_eq!(size_of::<Fit>(), 22 * 8 + 14 * 8 + 12 * 4);
-        assert_eq!(size_of::<Launch>(), 6 * 8 + 35 * 4 + 4);
+        assert_eq!(size_of::<Fit>(), 22 * 8 + 14 * 8 + 10 * 4);
+        assert_eq!(size_of::<Launch>(), 6 * 8 + 38 * 4);
     }
 }

@@ -16,6 +16,9 @@ const MOST_UPDATES: usize = 500;
 const ORDER_BYTES: usize = 1 << 20;
 /// Sums of weight gradients that a thread keeps in registers.
 const SUMS: usize = 100;
+/// The same of many fits of narrow states, so that more of them run at once, and the largest state that is narrow.
+const FEW_SUMS: usize = 70;
+const NARROW: usize = 4;
 /// The same in the fused kernel, which has more registers for them.
 const FUSED_SUMS: usize = 128;
 /// Words of inputs and of states that a fit may have in shared memory, where it is half a warp.
@@ -27,6 +30,10 @@ pub(crate) const VALIDATE_THREADS: usize = 256;
 pub(crate) const PERMUTE_THREADS: usize = 32;
 /// Fits for each processor from which on half a warp a fit is faster than a block a fit.
 const FUSED_FITS: usize = 6;
+/// The same with Fisher scoring.
+const FUSED_SCORING_FITS: usize = 3;
+/// Most threads of a block that refreshes an information.
+const REFRESH_THREADS: usize = 512;
 
 /// What fits must have in common to run in step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +41,8 @@ pub(crate) struct Key {
     network: String,
     likelihood: &'static str,
     nodes: Option<String>,
-    stages: Vec<(usize, usize, usize, bool)>,
+    /// Batch, updates, updates between validations, and between refreshes of the information.
+    stages: Vec<(usize, usize, usize, Option<usize>)>,
 }
 
 impl Key {
@@ -66,12 +74,14 @@ impl Key {
             stages: stages
                 .iter()
                 .map(|stage| {
-                    let scoring = matches!(stage.optimiser, Optimiser::Scoring(_));
                     (
                         stage.batch.min(spec.train.n()),
                         stage.updates,
                         stage.validate_every,
-                        scoring,
+                        match &stage.optimiser {
+                            Optimiser::Adam(_) => None,
+                            Optimiser::Scoring(scoring) => Some(scoring.refresh),
+                        },
                     )
                 })
                 .collect(),
@@ -213,7 +223,16 @@ impl Shape {
 
     /// Words that scoring needs beside them: those of its structure `Shared`, and a direction.
     pub(crate) fn scoring_words(&self) -> usize {
-        276 + 2 * self.packed
+        2 * (8 * 8 + 1) + 2 * self.packed
+    }
+
+    /// Words of shared memory of a block that refreshes an information: those of its structure `Shared`, and where there is room
+    /// the lines of so many strips and then the factor, panel by panel.
+    pub(crate) fn refresh_words(&self, near: bool, strips: usize) -> usize {
+        let panels = self.packed.div_ceil(8);
+        let factor = 2 * 8 * 8 * panels * (panels + 1) / 2;
+        let lines = strips * 8 * panels * LANES;
+        2 * (8 * 8 + 8 + 2) + if near { factor.max(lines) } else { 0 }
     }
 
     /// Numbers of a lane's state in the fused kernel: its macro `WIDE`.
@@ -230,21 +249,26 @@ impl Shape {
         self.outputs == 1 && self.kind != kind::ENERGY && self.kind != kind::MULTICLASS
     }
 
+    /// Whether the fused kernel keeps outputs and last states: the information needs them.
+    fn keeps_outputs(&self, part: Part) -> bool {
+        !self.is_single() || part == Part::FusedScoring
+    }
+
     /// States that the fused kernel keeps of so many strips, in words.
-    fn kept_states(&self, strips: usize) -> usize {
-        let states = self.iterations + usize::from(!self.is_single());
+    fn kept_states(&self, strips: usize, part: Part) -> usize {
+        let states = self.iterations + usize::from(self.keeps_outputs(part));
         states * strips * LANES * self.wide()
     }
 
     /// The kernel with half a warp a fit.
-    fn fused(&self) -> Variant {
+    fn fused(&self, part: Part) -> Variant {
         let strips = self.all_strips();
         let shared_inputs = strips * LANES * self.d <= NEAR_INPUTS;
         Variant {
             shared_inputs,
-            shared_states: shared_inputs && self.kept_states(strips) <= NEAR_STATES,
+            shared_states: shared_inputs && self.kept_states(strips, part) <= NEAR_STATES,
             single: self.is_single(),
-            ..self.variant(Part::Fused, 2 * LANES, self.r, false)
+            ..self.variant(part, 2 * LANES, self.r, false)
         }
     }
 
@@ -259,27 +283,31 @@ impl Shape {
             at as i32
         };
         take(self.padded());
-        let outputs = if variant.single {
-            0
-        } else {
-            all * self.outputs * LANES
+        let outputs = match self.keeps_outputs(variant.part) {
+            true => all * self.outputs * LANES,
+            false => 0,
         };
+        let state = match variant.part {
+            Part::FusedScoring => 2 * self.packed,
+            _ => self.packed,
+        };
+        let kept = self.kept_states(all, variant.part);
         let mut half = Half {
             grad: take(self.padded()),
-            m: take(self.packed),
-            v: take(self.packed),
+            m: take(state),
+            v: take(state),
             g: take((all + 1) * line),
             y: take(strips * LANES),
             rows: take(strips * LANES),
             out: take(outputs),
             g_out: take(outputs),
             coming: match variant.shared_states {
-                true => take(self.kept_states(all)),
+                true => take(kept),
                 false => take(2 * FUSED_BACK * line),
             },
             x: match variant.shared_inputs {
                 true => take(all * LANES * self.d),
-                false => (self.kept_states(all)) as i32,
+                false => kept as i32,
             },
             ..Half::default()
         };
@@ -337,6 +365,9 @@ pub(crate) struct Plan {
     pub(crate) common: Variant,
     adam: Variant,
     scoring: Variant,
+    /// What refreshes the information, with how many threads.
+    pub(crate) refresh: Variant,
+    pub(crate) refresh_threads: usize,
 }
 
 impl Plan {
@@ -349,11 +380,14 @@ impl Plan {
         // A few fits have threads enough for strips and units at once; many share the processors.
         let groups = match per_processor <= 2 {
             true => strips.next_multiple_of(2).clamp(16, 32),
+            // Two strips of a group at once read a narrow unit half as often.
+            false if shape.q <= NARROW => 4,
             false => strips
                 .next_multiple_of(2)
                 .clamp(8, if shape.q > 8 { 32 } else { 8 }),
         };
-        let units = units_at_once(&shape, groups);
+        let sums = if groups == 4 { FEW_SUMS } else { SUMS };
+        let units = units_at_once(&shape, groups, sums);
         let block = |part, extra: usize| {
             let words = shape.shared_words(true) + extra;
             let shared_states = words * per_processor <= room;
@@ -361,25 +395,57 @@ impl Plan {
         };
         let sums = shape.r * (2 * shape.q + 1) + shape.q;
         let one_group = packed.strips_at_once(strips) >= strips;
-        let fused = shape.fused();
-        let fused_words = Shape::fused_words(&shape.half(fused, shape.strips()));
-        let can_fuse = sums <= FUSED_SUMS
-            && (shape.blocks == 1 || one_group)
-            && fused_words * 4 * 2 <= device.shared_limit();
-        let fuse = can_fuse
-            && match kernels {
-                Kernels::Fastest => of_processor(fits.alike) >= FUSED_FITS,
-                Kernels::Block => false,
-                Kernels::HalfWarp => true,
-            };
-        let adam = match fuse {
+        let can_fuse = |variant: Variant| {
+            let words = Shape::fused_words(&shape.half(variant, shape.strips()));
+            sums <= FUSED_SUMS
+                && (shape.blocks == 1 || one_group)
+                && words * 4 * 2 <= device.shared_limit()
+        };
+        let fuse = |variant: Variant, least: usize| {
+            can_fuse(variant)
+                && match kernels {
+                    Kernels::Fastest => of_processor(fits.alike) >= least,
+                    Kernels::Block => false,
+                    Kernels::HalfWarp => true,
+                }
+        };
+        let fused = shape.fused(Part::Fused);
+        let adam = match fuse(fused, FUSED_FITS) {
             true => fused,
             false => block(Part::Adam, 0),
         };
+        let fused = shape.fused(Part::FusedScoring);
+        // The masses of an energy model are a block's work.
+        let scoring = match shape.kind != kind::ENERGY && fuse(fused, FUSED_SCORING_FITS) {
+            true => fused,
+            false => block(Part::Scoring, shape.scoring_words()),
+        };
+        let near = 4 * shape.refresh_words(true, shape.strips()) <= device.shared_limit()
+            && shape.kind != kind::ENERGY;
+        let refresh_words = shape.refresh_words(near, shape.strips());
         Self {
             common: shape.variant(Part::Common, VALIDATE_THREADS, 1, false),
             adam,
-            scoring: block(Part::Scoring, shape.scoring_words()),
+            scoring,
+            refresh: Variant {
+                part: Part::Refresh,
+                q: 1,
+                activation: 0,
+                threads: REFRESH_THREADS,
+                units: 1,
+                shared_states: near,
+                shared_inputs: false,
+                single: false,
+            },
+            refresh_threads: match per_processor <= 2 {
+                true => REFRESH_THREADS,
+                // As many blocks as have room, or larger ones.
+                false => match device.shared_limit() / (4 * refresh_words) {
+                    0 | 1 => REFRESH_THREADS,
+                    2 => REFRESH_THREADS / 2,
+                    _ => REFRESH_THREADS / 4,
+                },
+            },
             shape,
             packed,
         }
@@ -399,12 +465,13 @@ impl Plan {
             .stages
             .iter()
             .map(|stage| self.variant(&stage.optimiser));
-        stages.chain([self.common]).collect()
+        let refresh = scores(spec).then_some(self.refresh);
+        stages.chain([self.common]).chain(refresh).collect()
     }
 
     /// All kernels that it names.
-    pub(crate) fn variants(&self) -> [Variant; 3] {
-        [self.common, self.adam, self.scoring]
+    pub(crate) fn variants(&self) -> [Variant; 4] {
+        [self.common, self.adam, self.scoring, self.refresh]
     }
 
     /// Whether states and their gradients need memory outside of the processors.
@@ -467,8 +534,9 @@ impl Plan {
             bytes += piece::<f32>(self.shape.scratch());
         }
         if scores(spec) {
-            bytes += 2 * piece::<f64>(p * p) + piece::<f64>(self.factor_len());
+            bytes += piece::<f64>(p * p) + piece::<f64>(self.factor_len());
             bytes += 2 * piece::<f64>(p) + piece::<f32>(self.rows_len());
+            bytes += piece::<f32>(self.shape.padded());
         }
         bytes
     }
@@ -481,8 +549,8 @@ pub(crate) fn scores(spec: &FitSpec) -> bool {
 }
 
 /// Hidden units whose sums a thread keeps at once: as many as the registers hold, spread evenly over the groups.
-fn units_at_once(shape: &Shape, groups: usize) -> usize {
-    let most = (SUMS / (2 * shape.q + 1)).max(1);
+fn units_at_once(shape: &Shape, groups: usize, sums: usize) -> usize {
+    let most = (sums / (2 * shape.q + 1)).max(1);
     let all = shape.r * shape.blocks;
     let passes = all.div_ceil(groups * most).max(1);
     all.div_ceil(groups * passes).clamp(1, shape.r.max(1))

@@ -19,7 +19,9 @@ const SMALL_PART: usize = 256;
 const MEMORY_SHARE: f64 = 0.8;
 /// How long fits wait for others that are alike: at least, at most, and as a part of the time that they will take.
 const PATIENCE: (Duration, Duration, f64) =
-    (Duration::from_millis(3), Duration::from_millis(200), 0.05);
+    (Duration::from_millis(3), Duration::from_secs(1), 0.05);
+/// Seconds after which fits that wait count twice, then three times, and so on, so that none wait for ever.
+const AGING: f64 = 2.0;
 
 /// What a mutex holds.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -92,13 +94,22 @@ impl Drop for Ticket {
     }
 }
 
+/// The kernels of a bucket.
+enum Compiled {
+    /// Nobody has looked for them.
+    Unknown,
+    /// A thread compiles them.
+    Soon,
+    /// They are there, for this plan.
+    There(Box<Plan>),
+}
+
 /// Fits that can run in step.
 struct Bucket {
     key: Key,
     control: Control,
     cost: Cost,
-    /// Whether the kernels were there when the first fits came.
-    compiled: bool,
+    kernels: Compiled,
     tickets: Vec<Ticket>,
     /// How many parts the fits that are left go in.
     parts: usize,
@@ -109,7 +120,15 @@ struct Bucket {
 impl Bucket {
     /// Seconds that the device takes for all of them.
     fn on_device(&self, speeds: &Speeds) -> f64 {
-        speeds.on_device(&self.cost, self.tickets.len(), self.compiled)
+        let compiled = matches!(self.kernels, Compiled::There(_));
+        speeds.on_device(&self.cost, self.tickets.len(), compiled)
+    }
+
+    /// What comes first: the most work, so that few fits wait for others that are alike while many keep the device busy, and
+    /// what has waited long.
+    fn urgency(&self, now: Instant) -> f64 {
+        let age = now.duration_since(self.first).as_secs_f64();
+        self.cost.work(self.tickets.len()) * (1.0 + age / AGING)
     }
 }
 
@@ -191,10 +210,11 @@ impl Pool {
             let pool = self.clone();
             std::thread::spawn(move || work(&pool))
         };
+        let cores = self.processor.threads().count();
         let device = (0..GROUPS_AT_ONCE).map(|_| spawn(Self::work_of_device));
-        let processor =
-            (0..self.processor.threads().count()).map(|_| spawn(Self::work_of_processor));
-        device.chain(processor).collect()
+        let compilers = (0..cores).map(|_| spawn(Self::work_of_compiler));
+        let processor = (0..cores).map(|_| spawn(Self::work_of_processor));
+        device.chain(compilers).chain(processor).collect()
     }
 
     /// Sends the workers home once they have ended what they are at.
@@ -211,7 +231,6 @@ impl Pool {
             .collect();
         let now = Instant::now();
         let mut queue = locked(&self.queue);
-        let known = queue.buckets.len();
         for (number, (spec, key)) in specs.iter().zip(keys).enumerate() {
             let ticket = Ticket {
                 call: Some(call.clone()),
@@ -231,7 +250,7 @@ impl Pool {
                 }
                 None => queue.buckets.push(Bucket {
                     cost: Cost::of(spec),
-                    compiled: true,
+                    kernels: Compiled::Unknown,
                     key,
                     control: control.clone(),
                     tickets: vec![ticket],
@@ -241,14 +260,6 @@ impl Pool {
                 }),
             }
         }
-        for i in known..queue.buckets.len() {
-            let (spec, fits) = (
-                queue.buckets[i].tickets[0].spec.clone(),
-                queue.buckets[i].tickets.len(),
-            );
-            let plan = self.plan(&spec, fits, &queue);
-            queue.buckets[i].compiled = self.is_compiled(&plan, &spec);
-        }
         drop(queue);
         self.news.notify_all();
     }
@@ -256,6 +267,16 @@ impl Pool {
     fn is_compiled(&self, plan: &Plan, spec: &FitSpec) -> bool {
         let mut variants = plan.variants_of(spec).into_iter();
         variants.all(|variant| self.device.is_prepared(variant))
+    }
+
+    /// The best plan for the fits of a bucket whose kernels are there.
+    fn ready_plan(&self, bucket: &Bucket, queue: &Queue) -> Plan {
+        let spec = &bucket.tickets[0].spec;
+        let plan = self.plan(spec, bucket.tickets.len(), queue);
+        match &bucket.kernels {
+            Compiled::There(known) if !self.is_compiled(&plan, spec) => (**known).clone(),
+            _ => plan,
+        }
     }
 
     fn plan(&self, spec: &FitSpec, alike: usize, queue: &Queue) -> Plan {
@@ -270,15 +291,12 @@ impl Pool {
     /// The bucket whose fits the device should run next, or how long to wait for one.
     fn choose(&self, queue: &Queue) -> Result<usize, Option<Duration>> {
         let now = Instant::now();
-        let cores = self.processor.threads().count();
-        // What the processor would take for all that waits.
-        let of_all = queue
-            .buckets
-            .iter()
-            .map(|b| queue.speeds.on_processor(&b.cost, b.tickets.len(), cores));
-        let all: f64 = of_all.sum();
+        let all = self.on_processor(queue);
         let (mut best, mut wait): (Option<(f64, usize)>, Option<Duration>) = (None, None);
         for (i, bucket) in queue.buckets.iter().enumerate() {
+            if !matches!(bucket.kernels, Compiled::There(_)) {
+                continue;
+            }
             let seconds = bucket.on_device(&queue.speeds);
             if self.mixed && queue.idle > 0 && all < seconds {
                 continue;
@@ -292,11 +310,58 @@ impl Pool {
             if ready > now {
                 let left = ready - now;
                 wait = Some(wait.map_or(left, |wait| wait.min(left)));
-            } else if best.is_none_or(|(other, _)| seconds > other) {
-                best = Some((seconds, i));
+                continue;
+            }
+            let urgency = bucket.urgency(now);
+            if best.is_none_or(|(other, _)| urgency > other) {
+                best = Some((urgency, i));
             }
         }
         best.map(|(_, i)| i).ok_or(wait)
+    }
+
+    /// Seconds that the processor would take for all that waits.
+    fn on_processor(&self, queue: &Queue) -> f64 {
+        let cores = self.processor.threads().count();
+        let buckets = queue.buckets.iter();
+        let seconds = buckets.map(|b| queue.speeds.on_processor(&b.cost, b.tickets.len(), cores));
+        seconds.sum()
+    }
+
+    /// Compiles the kernels of what waits, so that nothing on the device waits for that.
+    fn work_of_compiler(&self) {
+        let mut queue = locked(&self.queue);
+        while !queue.closed {
+            let (now, all) = (Instant::now(), self.on_processor(&queue));
+            let unknown = queue.buckets.iter().enumerate().filter(|(_, bucket)| {
+                // What the processor runs sooner needs no kernels.
+                let wanted = !self.mixed || all > bucket.on_device(&queue.speeds);
+                wanted && matches!(bucket.kernels, Compiled::Unknown)
+            });
+            let first = unknown.max_by(|a, b| a.1.urgency(now).total_cmp(&b.1.urgency(now)));
+            let Some((i, bucket)) = first else {
+                queue = waited(&self.news, queue, None);
+                continue;
+            };
+            let since = now.duration_since(bucket.first);
+            if since < PATIENCE.0 {
+                queue = waited(&self.news, queue, Some(PATIENCE.0 - since));
+                continue;
+            }
+            let plan = self.plan(&bucket.tickets[0].spec, bucket.tickets.len(), &queue);
+            let variants = plan.variants_of(&bucket.tickets[0].spec);
+            let (key, control) = (bucket.key.clone(), bucket.control.clone());
+            queue.buckets[i].kernels = Compiled::Soon;
+            drop(queue);
+            // What cannot be compiled is said by whoever runs the fits.
+            let _ = variants.iter().try_for_each(|v| self.device.prepare(*v));
+            queue = locked(&self.queue);
+            let mut buckets = queue.buckets.iter_mut();
+            if let Some(bucket) = buckets.find(|b| b.key == key && b.control.is(&control)) {
+                bucket.kernels = Compiled::There(Box::new(plan));
+            }
+            self.news.notify_all();
+        }
     }
 
     fn work_of_device(&self) {
@@ -311,7 +376,7 @@ impl Pool {
             };
             let bucket = &queue.buckets[chosen];
             let all = bucket.tickets.len();
-            let plan = self.plan(&bucket.tickets[0].spec, all, &queue);
+            let plan = self.ready_plan(bucket, &queue);
             let bucket = &mut queue.buckets[chosen];
             let part = all.div_ceil(bucket.parts).max(SMALL_PART).min(all);
             bucket.parts = (bucket.parts - 1).max(1);
@@ -320,7 +385,6 @@ impl Pool {
             if bucket.tickets.is_empty() {
                 queue.buckets.swap_remove(chosen);
             }
-            let known = self.is_compiled(&plan, &tickets[0].spec);
             let alone = queue.running == 0 && part == all;
             queue.running += part;
             drop(queue);
@@ -329,7 +393,7 @@ impl Pool {
             let seconds = begin.elapsed().as_secs_f64();
             queue = locked(&self.queue);
             queue.running -= part;
-            if alone && known && !stopped {
+            if alone && !stopped {
                 queue.speeds.saw_device(&cost, part, seconds);
             }
             self.news.notify_all();

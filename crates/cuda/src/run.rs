@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// Searches at work beside one another, where nobody says how many: most of them wait for the GPU.
-const SEARCHES: usize = 256;
+const SEARCHES: usize = 1024;
 
 /// Why there is no GPU to run fits on.
 #[derive(Debug, thiserror::Error)]

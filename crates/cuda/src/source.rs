@@ -22,9 +22,11 @@ pub(crate) fn source(side: Side) -> String {
         include_str!("kernels/network.cu"),
         include_str!("kernels/gradient.cu"),
         include_str!("kernels/train.cu"),
+        include_str!("kernels/information.cu"),
         include_str!("kernels/fused.cu"),
         include_str!("kernels/validate.cu"),
         include_str!("kernels/scoring.cu"),
+        include_str!("kernels/refresh.cu"),
         include_str!("kernels/permute.cu"),
     ] {
         text.push('\n');

@@ -55,6 +55,9 @@ impl<B: Backend + Send + ?Sized> Backend for Arc<B> {
     }
 }
 
+/// Most threads that are started: tens of thousands would bring a machine down, and no result depends on their number.
+const MOST_THREADS: usize = 1024;
+
 /// A number of threads to work on.
 #[derive(Debug)]
 pub struct Threads {
@@ -62,10 +65,10 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// So many threads; 0 is one for each core.
+    /// So many threads, but no more than a thousand; 0 is one for each core.
     pub fn new(threads: usize) -> Result<Self, SpecError> {
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
+            .num_threads(threads.min(MOST_THREADS))
             .build()
             .map_err(|e| SpecError::Threads {
                 threads,

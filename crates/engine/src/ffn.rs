@@ -27,7 +27,7 @@ pub(crate) use row::RowPredictor;
 use crate::feedforward::affine_backward;
 use backward::{Backward, Steps};
 use forward::Forward;
-use loopfit_numerics::lanes::{Lane, Level, Simd};
+use loopfit_numerics::lanes::{Lane, Level, Simd, first_level_cache};
 use pack::Packing;
 use std::marker::PhantomData;
 
@@ -48,6 +48,21 @@ const fn most_state(registers: usize) -> usize {
     if registers < 32 { 6 } else { 16 }
 }
 
+/// Largest state dimension that is kept in registers. A large one leaves room for one strip, whose every multiply-add reads a
+/// coefficient: too much for cores that do two on whole lines in a cycle.
+fn largest_state(registers: usize) -> usize {
+    match is_wide() {
+        true => most_state(registers).min(8),
+        false => most_state(registers),
+    }
+}
+
+/// Whether a core does as many multiply-adds as loads of whole lines in a cycle. Processors do not say, but those that do have
+/// first-level caches of 48 KiB, and those before them of 32.
+fn is_wide() -> bool {
+    first_level_cache() >= 48 * 1024
+}
+
 /// Runs the kernel `$body` with the constant `$Q` (state dimension), or `$general`. For smooth units up to
 /// `Q = 8`: beyond, more kernels would gain little.
 macro_rules! with_state_dimension {
@@ -59,7 +74,7 @@ macro_rules! with_state_dimension {
     };
     (@ $level:expr, $q:expr, $Q:ident, $body:expr, $general:expr, $($value:literal)*) => {
         match ($level.registers(), $q) {
-            $((Some(level), $value) if $value <= most_state(level.count()) => { const $Q: usize = $value; level.lanewise($body) })*
+            $((Some(level), $value) if $value <= largest_state(level.count()) => { const $Q: usize = $value; level.lanewise($body) })*
             _ => $general,
         }
     };
@@ -76,6 +91,7 @@ impl<S: Simd, const Q: usize, const BACK: bool> Strips<S, Q, BACK> {
         (true, 1..=3) => MOST_STRIPS,
         (true, 4) if !BACK => MOST_STRIPS,
         (true, 4..=6) => 3,
+        (false, 2) if BACK => 3,
         (false, 1..=2) => MOST_STRIPS,
         (false, 3..=6) => 2,
         _ => 1,
@@ -277,25 +293,56 @@ impl Ffn {
         affine_backward(level, output, g_out, p.outputs, &mut kept.g[..state], p.q);
         let last = (&kept.z[..state], p.q);
         outer::affine(level, (&mut acc[p.output()], add), (g_out, p.outputs), last);
-        self.states_backward(params, strips, kept);
         // Iterations of one block, counted from the last.
         let of_block = p.iterations / p.blocks;
-        for start in (0..p.iterations).step_by(of_block) {
-            outer::block(level, p, strips, start..start + of_block, kept, (acc, add));
+        let few = self.steps_at_once(strips);
+        let at_once = few.unwrap_or(p.iterations);
+        for start in (0..p.iterations).step_by(at_once) {
+            let steps = start..p.iterations.min(start + at_once);
+            // Read at once by what follows, so that the next steps may take the same lines.
+            let in_a = match p.is_smooth() {
+                true => steps.start * strips * p.r..steps.end * strips * p.r,
+                false => 0..steps.len() * strips * p.r,
+            };
+            let at = Steps {
+                strips,
+                steps: steps.clone(),
+                h: &kept.h,
+                a: &mut kept.a[in_a.clone()],
+                g: &mut kept.g,
+            };
+            self.states_backward(params, at);
+            for first in steps.clone().step_by(of_block) {
+                let now = first..steps.end.min(first + of_block);
+                let a = &kept.a[in_a.start + (first - start) * strips * p.r..];
+                let products = outer::Products::new(p, strips, now, a, kept);
+                let acc = (&mut *acc, add || first % of_block > 0);
+                match few {
+                    Some(_) => products.in_one_go(level, acc),
+                    None => products.by_tiles(level, acc),
+                }
+            }
         }
         let first = (&kept.g[p.iterations * state..], p.q);
         outer::affine(level, (&mut acc[p.input()], add), first, (x, p.d));
     }
 
-    /// The gradients of states and preactivations from that of the last state.
-    fn states_backward(&self, params: &[f32], strips: usize, kept: &mut Activations) {
+    /// How many steps at a time the sums of the weights' gradients follow, in one go, while all that they read lies in the
+    /// first-level cache; nothing if that is too much. Sums travel to memory and back each time: a cache that holds few steps
+    /// of most networks is worth it for networks of which it holds all.
+    fn steps_at_once(&self, strips: usize) -> Option<usize> {
+        let p = &self.packing;
+        let sums = p.r * (2 * p.q + 1) + p.q;
+        let step = 2 * (p.q + p.r) * strips;
+        let lines = first_level_cache() / size_of::<Lane>();
+        let steps = (lines.checked_sub(sums)? / step).min(p.iterations);
+        let enough = steps > 0 && (is_wide() || steps == p.iterations);
+        (enough && outer::in_one_go(self.level, p.q)).then_some(steps)
+    }
+
+    /// The gradients of states and preactivations of some steps from that of the state after them.
+    fn states_backward(&self, params: &[f32], at: Steps<'_>) {
         let (p, level) = (&self.packing, self.level);
-        let at = Steps {
-            strips,
-            h: &kept.h,
-            a: &mut kept.a,
-            g: &mut kept.g,
-        };
         if p.is_smooth() {
             with_state_dimension!(
                 smooth level, p.q,

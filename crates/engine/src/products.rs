@@ -6,6 +6,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
+use std::ops::Range;
 
 /// Most rows and most columns of a register tile.
 pub(crate) const TILE: usize = 4;
@@ -183,19 +184,51 @@ pub(crate) struct Products<'a> {
 
 /// Rows of a piece.
 const PIECE: usize = 12;
+/// Rows of a piece where a few columns' coefficients stay in registers over all of them.
+const HELD_PIECE: usize = 64;
+
+/// Most numbers in a row of `from` for coefficients to stay in registers.
+const fn most_held<S: Simd>() -> usize {
+    match (S::TILES, S::REGISTERS >= 32) {
+        (true, true) => 8,
+        (true, false) => 4,
+        _ => 0,
+    }
+}
+
+/// Columns whose coefficients stay in registers, beside the sums of two or four rows.
+const fn held_columns<S: Simd>(width: usize) -> usize {
+    match (S::REGISTERS >= 32, width) {
+        (true, 0..=4) => 4,
+        (true, 5..=6) => 3,
+        _ => 2,
+    }
+}
 
 impl Lanewise for Products<'_> {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
-        (self.to.len() / self.height).div_ceil(PIECE)
+        (self.to.len() / self.height).div_ceil(self.piece::<S>())
     }
 
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, piece: usize) {
         let rows = self.to.len() / self.height;
         self.check(rows);
-        let mut row = piece * PIECE;
-        let end = rows.min(row + PIECE);
+        let mut row = piece * self.piece::<S>();
+        let end = rows.min(row + self.piece::<S>());
+        // Constant conditions: what the level does not hold is not compiled.
+        match self.width {
+            1 if const { most_held::<S>() >= 1 } => return self.held::<S, 1>(s, row..end),
+            2 if const { most_held::<S>() >= 2 } => return self.held::<S, 2>(s, row..end),
+            3 if const { most_held::<S>() >= 3 } => return self.held::<S, 3>(s, row..end),
+            4 if const { most_held::<S>() >= 4 } => return self.held::<S, 4>(s, row..end),
+            5 if const { most_held::<S>() >= 5 } => return self.held::<S, 5>(s, row..end),
+            6 if const { most_held::<S>() >= 6 } => return self.held::<S, 6>(s, row..end),
+            7 if const { most_held::<S>() >= 7 } => return self.held::<S, 7>(s, row..end),
+            8 if const { most_held::<S>() >= 8 } => return self.held::<S, 8>(s, row..end),
+            _ => {}
+        }
         while row < end {
             let now = match self.height < FEW_COLUMNS {
                 true => first_part::<S>(end - row, const { most_rows::<S>(true) }),
@@ -232,6 +265,128 @@ impl Products<'_> {
         }
         if let Finish::Where(rows) = self.finish {
             assert_eq!(rows.len(), self.to.len(), "rows to look at");
+        }
+    }
+
+    #[inline(always)]
+    fn piece<S: Simd>(&self) -> usize {
+        match self.width <= most_held::<S>() {
+            true => HELD_PIECE,
+            false => PIECE,
+        }
+    }
+
+    /// All outputs of some rows of `W` numbers, a few columns at a time.
+    #[inline(always)]
+    fn held<S: Simd, const W: usize>(&mut self, s: S, rows: Range<usize>) {
+        let mut i = 0;
+        while i < self.height {
+            let now = first_part::<S>(self.height - i, const { held_columns::<S>(W) });
+            match now {
+                1 => self.held_columns::<S, W, 1>(s, rows.clone(), i),
+                2 => self.held_columns::<S, W, 2>(s, rows.clone(), i),
+                3 if const { held_columns::<S>(W) >= 3 } => {
+                    self.held_columns::<S, W, 3>(s, rows.clone(), i);
+                }
+                4 if const { held_columns::<S>(W) >= 4 } => {
+                    self.held_columns::<S, W, 4>(s, rows.clone(), i);
+                }
+                _ => unreachable!("parts are not larger"),
+            }
+            i += now;
+        }
+    }
+
+    /// Outputs `i..i + C` of some rows of `W` numbers.
+    #[inline(always)]
+    fn held_columns<S: Simd, const W: usize, const C: usize>(
+        &mut self,
+        s: S,
+        rows: Range<usize>,
+        i: usize,
+    ) {
+        let m = self.matrix;
+        let (mut w, mut start) = ([[s.splat(0.0); C]; W], [s.splat(0.0); C]);
+        for c in 0..C {
+            for j in 0..W {
+                w[j][c] = s.splat(m.coefficients[m.first + (i + c) * m.down + j * m.along]);
+            }
+            start[c] = match self.start {
+                Start::Constant(value) => s.splat(value),
+                Start::Bias(bias) | Start::RowsAndBias(_, bias) => s.splat(bias.at(i + c)),
+                Start::Rows(_) => s.splat(0.0),
+            };
+        }
+        let Range {
+            start: mut row,
+            end,
+        } = rows;
+        while row + 2 <= end {
+            self.held_tile::<S, W, C, 2>(s, row, i, &w, &start);
+            row += 2;
+        }
+        if row < end {
+            self.held_tile::<S, W, C, 1>(s, row, i, &w, &start);
+        }
+    }
+
+    /// Outputs `i..i + C` of rows `row..row + R`, from coefficients in registers.
+    #[inline(always)]
+    fn held_tile<S: Simd, const W: usize, const C: usize, const R: usize>(
+        &mut self,
+        s: S,
+        row: usize,
+        i: usize,
+        w: &[[S::V; C]; W],
+        start: &[S::V; C],
+    ) {
+        let height = self.height;
+        let mut sums = [*start; R];
+        if let Start::Rows(rows) | Start::RowsAndBias(rows, _) = self.start {
+            let plus = matches!(self.start, Start::RowsAndBias(..));
+            for r in 0..R {
+                let rows = &rows[(row + r) * height + i..][..C];
+                for c in 0..C {
+                    let own = s.load(&rows[c]);
+                    sums[r][c] = if plus { s.add(own, start[c]) } else { own };
+                }
+            }
+        }
+        for r in 0..R {
+            for j in 0..W {
+                // SAFETY: row + r is a row and W its length; `check` compared the lengths.
+                let x = s.load(unsafe { self.from.get_unchecked((row + r) * W + j) });
+                for c in 0..C {
+                    sums[r][c] = s.fma(w[j][c], x, sums[r][c]);
+                }
+            }
+        }
+        self.finish(s, row, i, &sums);
+    }
+
+    /// Writes outputs `i..i + C` of rows `row..row + R`.
+    #[inline(always)]
+    fn finish<S: Simd, const R: usize, const C: usize>(
+        &mut self,
+        s: S,
+        row: usize,
+        i: usize,
+        sums: &[[S::V; C]; R],
+    ) {
+        let zero = s.splat(0.0);
+        for r in 0..R {
+            let at = (row + r) * self.height + i;
+            let to = &mut self.to[at..][..C];
+            for c in 0..C {
+                let sum = match self.finish {
+                    Finish::Sum => sums[r][c],
+                    Finish::Relu => s.max(zero, sums[r][c]),
+                    Finish::Where(rows) => {
+                        s.select_greater(s.load(&rows[at + c]), zero, sums[r][c], zero)
+                    }
+                };
+                s.store(&mut to[c], sum);
+            }
         }
     }
 
@@ -301,20 +456,6 @@ impl Products<'_> {
                 }
             }
         }
-        let zero = s.splat(0.0);
-        for r in 0..R {
-            let at = (row + r) * height + i;
-            let to = &mut self.to[at..][..C];
-            for c in 0..C {
-                let sum = match self.finish {
-                    Finish::Sum => sums[r][c],
-                    Finish::Relu => s.max(zero, sums[r][c]),
-                    Finish::Where(rows) => {
-                        s.select_greater(s.load(&rows[at + c]), zero, sums[r][c], zero)
-                    }
-                };
-                s.store(&mut to[c], sum);
-            }
-        }
+        self.finish(s, row, i, &sums);
     }
 }

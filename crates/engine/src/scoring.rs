@@ -12,8 +12,6 @@ use loopfit_numerics::stream::Stream;
 
 /// Weight of the past in the average of the gradient.
 const MOMENTUM: f64 = 0.9;
-/// Updates that refresh the information whatever the interval.
-const YOUNG: usize = 20;
 /// How often a matrix that is not positive definite gets ten times the damping.
 const MORE_DAMPING: usize = 8;
 
@@ -76,8 +74,7 @@ impl ScoringState {
     /// finite step exists.
     pub(crate) fn step(&mut self, stage: &Stage, gradient: &Gradient, theta: &mut [Lane]) -> bool {
         let p = self.momentum.len();
-        // While coefficients move fast, the average is young and must not lag behind.
-        if self.step < YOUNG || self.step.is_multiple_of(self.settings.refresh) {
+        if self.settings.refreshes_at(self.step) {
             let params = Lane::flatten(theta)[..p].to_vec();
             if !self.refresh(&params, gradient.batch()) {
                 return false;

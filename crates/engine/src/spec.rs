@@ -129,6 +129,17 @@ impl Default for Scoring {
     }
 }
 
+/// Updates of a stage that refresh the information whatever the interval: while coefficients move fast, the average is
+/// young and must not lag behind.
+const YOUNG: usize = 20;
+
+impl Scoring {
+    /// Whether an update of a stage, counted from 0, refreshes the information.
+    pub fn refreshes_at(&self, update: usize) -> bool {
+        update < YOUNG || update.is_multiple_of(self.refresh)
+    }
+}
+
 /// Most coefficients that [`Scoring`] takes: their information fills 128 MiB.
 pub const MAX_SCORING_PARAMETERS: usize = 4096;
 

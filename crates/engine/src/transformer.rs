@@ -14,6 +14,19 @@
 //! each of them iterations from last to first and rows in ascending order, and the lanes
 //! last, in one tree. Nothing about the machine enters, so the bits are the same everywhere.
 
+/// Runs the kernel `$body` with the constant `$Q`, the length of a row, where that has up to eight numbers, or `$general`.
+macro_rules! with_row_length {
+    ($level:expr, $q:expr, |$Q:ident| $body:expr, $general:expr) => {
+        with_row_length!(@ $level, $q, $Q, $body, $general, 1 2 3 4 5 6 7 8)
+    };
+    (@ $level:expr, $q:expr, $Q:ident, $body:expr, $general:expr, $($value:literal)*) => {
+        match ($level.registers(), $q) {
+            $((Some(level), $value) => { const $Q: usize = $value; level.lanewise($body) })*
+            _ => $general,
+        }
+    };
+}
+
 mod attention;
 mod backward;
 mod forward;

@@ -7,7 +7,7 @@ use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::{mean, standard_error};
 
 /// Standard errors by which the held-out loss of a network must be below that of the affine function to be preferred.
-const PREFERRED: f64 = 2.0;
+pub const PREFERRED: f64 = 2.0;
 /// As many for an affine function of fewer inputs or with zeros to be preferred to the one of all inputs: of numbers, and of classes, whose
 /// losses have tails so long that those of few rows make their standard errors look small.
 const FEWER: [f64; 2] = [2.0, 3.0];
@@ -20,7 +20,7 @@ const CLOSER: f64 = 0.25;
 const WEAKER: f64 = 0.5;
 /// Standard errors by which the held-out loss under a larger cap must be below that of what a smaller one delivers to be preferred. It is the
 /// best of three methods, which is better by 0.8 by chance alone where all are alike.
-const RISEN: f64 = 1.5;
+pub const RISEN: f64 = 1.5;
 
 /// A network with a penalty, and what cross-validation says of it.
 #[derive(Clone, Debug)]

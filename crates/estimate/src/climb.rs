@@ -51,6 +51,11 @@ impl<'a> Climb<'a> {
         }
     }
 
+    /// The sum of losses.
+    pub(crate) fn loss(&self) -> f64 {
+        self.curvature.loss
+    }
+
     /// Loss and penalty.
     pub(crate) fn value(&self) -> f64 {
         let penalty = self.prior.penalty(self.multiplier / self.prior.beta);

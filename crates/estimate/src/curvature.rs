@@ -2,9 +2,11 @@
 
 use crate::octet::{OCTET, Octet};
 use crate::rows::Rows;
-use crate::tape::{Column, LINES, Tape, Trace};
+use crate::tape::{Tape, Trace};
 use loopfit_numerics::lanes::{Kernel, Level, Simd};
 
+/// Lines of the factors that lie side by side.
+const LINES: usize = 4;
 /// Octets of factors that are multiplied at once: for networks of a hundred numbers they fit a
 /// second-level cache.
 const AT_ONCE: usize = 48;
@@ -154,13 +156,14 @@ impl Kernel for Losses<'_, '_> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> f64 {
         let Objective { tape, rows, .. } = self.objective;
+        let filled = tape.filled(self.theta);
         let mut trace = Trace::default();
         let mut sum = Octet::ZERO;
         for octet in 0..rows.octets() {
             if octet % LOOK == 0 && self.objective.is_stopped() {
                 return f64::INFINITY;
             }
-            tape.forward(self.theta, rows.x(octet), &mut trace);
+            filled.forward(rows.x(octet), &mut trace);
             sum += rows.loss(octet, &trace.out);
         }
         sum.sum()
@@ -181,9 +184,10 @@ impl Kernel for Outputs<'_, '_> {
         let Objective { tape, rows, .. } = self.objective;
         let c = tape.outputs();
         let (mut outputs, mut losses) = (vec![0.0; rows.n * c], vec![0.0; rows.n]);
+        let filled = tape.filled(self.theta);
         let mut trace = Trace::default();
         for octet in 0..rows.octets() {
-            tape.forward(self.theta, rows.x(octet), &mut trace);
+            filled.forward(rows.x(octet), &mut trace);
             for out in &mut trace.out {
                 out.0 = out.0.map(|v| v.clamp(-self.bound, self.bound));
             }
@@ -222,11 +226,9 @@ impl<const K: usize> Kernel for Squares<'_, '_, K> {
         let octets_at_once = rows.octets().div_ceil(groups).max(1);
         // Odd, so that the lines of a column do not fall on the same few sets of a cache.
         let stride = (octets_at_once * m) | 1;
-        // What belongs to other coefficients goes to a last line that nobody reads.
-        let mut line = vec![lines; tape.len()];
-        (0..p).for_each(|i| line[self.kept[i]] = i);
-        let (blocks, all_blocks) = (lines.div_ceil(LINES), (lines + 1).div_ceil(LINES));
-        let mut factors = vec![[Octet::ZERO; LINES]; all_blocks * stride];
+        let filled = tape.filled_at(self.theta, self.kept);
+        let blocks = lines.div_ceil(LINES);
+        let mut factors = vec![[Octet::ZERO; LINES]; blocks * stride];
         let mut squares = vec![0.0; lines * lines];
         let mut trace = Trace::default();
         let mut seeds = vec![Octet::ZERO; m * c];
@@ -240,20 +242,16 @@ impl<const K: usize> Kernel for Squares<'_, '_, K> {
             let count = octets_at_once.min(rows.octets() - octet);
             for i in 0..count {
                 let x = rows.x(octet + i);
-                tape.forward(self.theta, x, &mut trace);
+                filled.forward(x, &mut trace);
                 loss += rows.loss(octet + i, &trace.out);
                 rows.factor(octet + i, &trace.out, &mut seeds, &mut residuals);
                 for k in 0..m {
-                    let at = i * m + k;
-                    let seed = &seeds[k * c..][..c];
-                    let mut to = Column {
-                        lines: &mut factors,
-                        stride,
-                        at,
-                        line: &line,
-                    };
-                    tape.backward(self.theta, x, &mut trace, seed, &mut to);
-                    factors[p / LINES * stride + at][p % LINES] = residuals[k];
+                    filled.backward(x, &mut trace, &seeds[k * c..][..c]);
+                    trace.gradient.push(residuals[k]);
+                    let column = factors.iter_mut().skip(i * m + k).step_by(stride);
+                    for (to, from) in column.zip(trace.gradient.chunks(LINES)) {
+                        to[..from.len()].copy_from_slice(from);
+                    }
                 }
             }
             let used = count * m;
@@ -307,6 +305,7 @@ impl<const K: usize> Kernel for Scores<'_, '_, K> {
         let mut weighed = inputs.clone();
         let one = Octet::splat(1.0);
         let place = |class: usize, k: usize| if k < d { class * d + k } else { m * d + class };
+        let filled = tape.filled(self.theta);
         let (mut trace, mut loss) = (Trace::default(), Octet::ZERO);
         let mut seeds = vec![Octet::ZERO; m * c];
         let mut residuals = vec![Octet::ZERO; m];
@@ -314,7 +313,7 @@ impl<const K: usize> Kernel for Scores<'_, '_, K> {
         let mut sums = vec![Octet::ZERO; p];
         for octet in 0..octets {
             let x = rows.x(octet);
-            tape.forward(self.theta, x, &mut trace);
+            filled.forward(x, &mut trace);
             loss += rows.loss(octet, &trace.out);
             rows.factor(octet, &trace.out, &mut seeds, &mut residuals);
             for a in 0..m {

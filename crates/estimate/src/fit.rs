@@ -24,9 +24,10 @@ const LOOK: usize = 5;
 const ROWS_OF_STARTS: usize = 16_384;
 /// Steps of going on with more rows or fewer coefficients.
 const LAST_STEPS: usize = 25;
-/// Attempts at the last fit, and at those that judge it.
-const ATTEMPTS: u64 = 6;
-const JUDGING_ATTEMPTS: u64 = 3;
+/// Attempts at the last fit, and at those that judge it; fewer where each has more than so many starts.
+const ATTEMPTS: usize = 6;
+const JUDGING_ATTEMPTS: usize = 3;
+const STARTS_OF_AN_ATTEMPT: usize = 8;
 /// Part of the coefficients that become zero at a time.
 const PRUNED: f64 = 0.2;
 /// Steps after each time.
@@ -40,11 +41,14 @@ pub(crate) struct Fit {
     pub(crate) theta: Vec<f64>,
     prior: Prior,
     surprise: f64,
+    /// The sum of losses.
+    pub(crate) loss: f64,
 }
 
 impl From<Climb<'_>> for Fit {
     fn from(climb: Climb<'_>) -> Self {
         Self {
+            loss: climb.loss(),
             surprise: climb.surprise,
             theta: climb.theta,
             prior: climb.prior,
@@ -251,9 +255,7 @@ pub fn finish(
     let network = &choice.network;
     let tape = Tape::new(network);
     let mut best = Best::new(choice, &all);
-    // An affine function has one optimum.
-    let attempts = if tape.is_affine() { 1 } else { ATTEMPTS };
-    for attempt in 0..attempts {
+    for attempt in 0..attempts(choice, &tape, ATTEMPTS) {
         let before = stop();
         let mut fit = last(choice, &all, stream.nth(attempt), stop, give_up);
         let cut_short = stop() && !before;
@@ -280,16 +282,21 @@ pub fn finish(
     Parameters::new(network, rounded).ok()
 }
 
+/// How often a choice is fitted at most until its fit is as good as those of the folds.
+fn attempts(choice: &Choice, tape: &Tape, most: usize) -> u64 {
+    // An affine function has one optimum.
+    if tape.is_affine() {
+        return 1;
+    }
+    let fewer = most * STARTS_OF_AN_ATTEMPT / choice.starts.max(1);
+    fewer.clamp(1, most) as u64
+}
+
 /// As [`finish`] to some rows, from fresh starts alone and with fewer attempts: what held-out rows are to judge.
 pub(crate) fn tried(choice: &Choice, rows: &Rows, stream: Stream, stop: Stop<'_>) -> Fit {
     let tape = Tape::new(&choice.network);
     let mut best = Best::new(choice, rows);
-    let attempts = if tape.is_affine() {
-        1
-    } else {
-        JUDGING_ATTEMPTS
-    };
-    for attempt in 0..attempts {
+    for attempt in 0..attempts(choice, &tape, JUDGING_ATTEMPTS) {
         let fit = last(choice, rows, stream.nth(attempt), stop, stop);
         best.meet(&tape, rows, &choice.inputs, fit);
         if stop() || best.is_good() {

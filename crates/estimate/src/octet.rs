@@ -121,6 +121,50 @@ impl Octet {
         to
     }
 
+    /// `log x` of numbers from 1 to the largest; of what is not a number, that.
+    ///
+    /// # Formula
+    /// `x = 2^k m` with `m` between the roots of 1/2 and 2; `log m = 2 s (1 + s^2 / 3 + s^4 / 5 + ...)` with
+    /// `s = (m - 1) / (m + 1)`, up to degree 21, whose error on `|s| <= 0.172` is below `1e-18`.
+    #[inline(always)]
+    pub(crate) fn log(self) -> Self {
+        const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
+        const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+        /// The bits of the root of 1/2, of the exponent, and of `2^52`, whose last bits are an integer.
+        const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
+        const EXPONENT: u64 = 0xfff0_0000_0000_0000;
+        const TWO_52: u64 = 0x4330_0000_0000_0000;
+        let mut to = self;
+        for v in &mut to.0 {
+            let x = *v;
+            let above = x.to_bits().wrapping_sub(ROOT_HALF);
+            let k = f64::from_bits((above >> 52) | TWO_52) - f64::from_bits(TWO_52);
+            let f = f64::from_bits(x.to_bits().wrapping_sub(above & EXPONENT)) - 1.0;
+            let s = f / (2.0 + f);
+            let z = s * s;
+            let mut y: f64 = 2.0 / 21.0;
+            for degree in [19.0, 17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0] {
+                y = y.mul_add(z, 2.0 / degree);
+            }
+            // `2 s = f - s f`, of which the first part is exact.
+            let rest = s.mul_add(z * y, k.mul_add(LN2_LOW, -s * f));
+            let log = k.mul_add(LN2_HIGH, f + rest);
+            *v = if x.is_nan() { x } else { log };
+        }
+        to
+    }
+
+    /// `log(1 + x)` of numbers from 0 to 1.
+    ///
+    /// # Formula
+    /// With `u` the sum as it is rounded: `log u + {x - (u - 1)} / u`.
+    #[inline(always)]
+    pub(crate) fn log_1p(self) -> Self {
+        let u = self + Self::splat(1.0);
+        let lost = self - (u - Self::splat(1.0));
+        u.log() + lost.map2(u, |a, b| a / b)
+    }
+
     /// Sine and cosine.
     ///
     /// # Formula
@@ -238,6 +282,17 @@ mod tests {
             assert!((c - libm::cos(x)).abs() < 5e-16, "cos {x}");
             assert!((t - libm::tanh(x)).abs() < 4e-16, "tanh {x}");
         }
+        for i in 0..4000 {
+            let x = libm::exp(f64::from(i) * 0.17 - 1e-3).max(1.0);
+            let log = Octet::splat(x).log().0[5];
+            assert!((log - libm::log(x)).abs() <= 4e-16 * log, "log {x}: {log}");
+            let small = 1.0 / x;
+            let (log, exact) = (Octet::splat(small).log_1p().0[6], libm::log1p(small));
+            assert!((log - exact).abs() <= 4e-16 * exact, "log1p {small}: {log}");
+        }
+        assert_eq!(Octet::splat(1.0).log().0[0], 0.0);
+        assert_eq!(Octet::ZERO.log_1p().0[0], 0.0);
+        assert!(Octet::splat(f64::NAN).log().0[0].is_nan());
         assert_eq!(
             Octet::splat(-1e9).exp().0[0],
             Octet::splat(-700.0).exp().0[0]

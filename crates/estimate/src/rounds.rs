@@ -25,6 +25,11 @@ const SCREENED_OF_FEW: usize = 24;
 const KEPT: [[usize; 2]; 2] = [[2, 8], [1, 3]];
 /// Starts of each fit in the third round.
 const STARTS: [usize; 2] = [1, 8];
+/// Starts where a good optimum is rare, and how much of a method's work these may be.
+const MOST_STARTS: usize = 24;
+const MORE_STARTS: f64 = 1.5;
+/// Rows of a fold below which there are no more: fits that differ there differ in how closely they follow few rows.
+const ROWS_FOR_MORE: usize = 200;
 /// Networks with zeros, if there is work for them.
 const SPARSE: usize = 2;
 /// Starts of networks with zeros, whose fits begin with twice as many numbers and cost several times as much.
@@ -56,6 +61,8 @@ pub(crate) struct Rounds {
     pub(crate) candidates: [usize; 3],
     /// Starts of each fit in the third round and of the last fit.
     pub(crate) starts: usize,
+    /// As many where a good optimum is rare.
+    pub(crate) most_starts: usize,
     /// Networks with zeros.
     pub(crate) sparse: usize,
     /// Starts of each.
@@ -102,6 +109,7 @@ impl Rounds {
         let third_fits = fits(SHARES[2], STEPS[2] * folds, n);
         let third = within(third_fits / 2.0, KEPT[1]).min(second);
         let starts = within(third_fits / third as f64, STARTS);
+        let more = fits(MORE_STARTS, STEPS[2] * folds, n) / third as f64;
         let sparse_fits = fits(SPARSE_COST.recip() * SHARES[3], STEPS[2] * folds, n);
         let sparse = sparse_fits.min(SPARSE as f64) as usize;
         Self {
@@ -111,15 +119,19 @@ impl Rounds {
             folds: screen_folds,
             candidates: [screened, second, third],
             starts,
+            most_starts: match n < ROWS_FOR_MORE {
+                true => starts,
+                false => within(more, [starts, MOST_STARTS]),
+            },
         }
     }
 }
 
-/// Work of one step for one row, in units of a tenth of a nanosecond of a core with AVX-512: the products of the Gauss-Newton
-/// matrix, and the passes through the network, whose activations cost more than their multiply-adds.
+/// Work of one step for one row, in units of a tenth of a nanosecond of a core with AVX-512, what is done beside the steps included: the
+/// products of the Gauss-Newton matrix, and the passes through the network, whose activations cost more than their multiply-adds.
 pub(crate) fn row_work(network: &Network, factors: usize) -> f64 {
     let (p, m) = (network.count() as f64, factors as f64);
-    m * 0.55 * p * p + 5.0 * (2.0 + m) * Tape::new(network).work()
+    m * 0.33 * p * p + 3.0 * (2.0 + m) * Tape::new(network).work()
 }
 
 /// Work of a fit that grows by one unit after the other, has half as many numbers too many, and loses them.
@@ -140,7 +152,7 @@ pub(crate) fn full_linear_work(d: usize, factors: usize, n: usize) -> f64 {
 /// Work of one step whatever the rows: factors and inverses of the matrix, slower than products.
 fn solve_work(network: &Network) -> f64 {
     let p = network.count() as f64;
-    2.0 * p * p * p
+    0.2 * p * p * p
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 use crate::octet::{OCTET, Octet};
 use loopfit_data::Samples;
 use loopfit_likelihood::{Likelihood, Poisson};
-use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
 
 /// How far a residual is from zero before the Laplace likelihood counts it as such, in standard deviations of the
@@ -189,23 +188,36 @@ impl Rows {
     #[inline(always)]
     pub(crate) fn loss(&self, octet: usize, f: &[Octet]) -> Octet {
         let (y, weight) = (self.y[octet], self.weight[octet]);
-        let mut loss = Octet::ZERO;
+        let mut loss = match self.kind {
+            Kind::Gaussian => {
+                let gap = f[0] - y;
+                Octet::splat(0.5) * gap * gap
+            }
+            Kind::Laplace => Octet((f[0] - y).0.map(f64::abs)),
+            Kind::Poisson => {
+                let mut loss = Octet::ZERO;
+                for lane in 0..OCTET {
+                    loss.0[lane] = Poisson.half_deviance(y.0[lane], f[0].0[lane]);
+                }
+                loss
+            }
+            Kind::Bernoulli => {
+                let (smaller, larger) = (f[0].0.map(|f| -f.abs()), f[0].0.map(|f| f.max(0.0)));
+                Octet(larger) + Octet(smaller).exp().log_1p() - y * f[0]
+            }
+            Kind::Multiclass => {
+                let (largest, mut sum) = (largest(f), Octet::ZERO);
+                for f in f {
+                    sum += (*f - largest).exp();
+                }
+                let mut loss = largest + sum.log();
+                for lane in 0..OCTET {
+                    loss.0[lane] -= f[y.0[lane] as usize].0[lane];
+                }
+                loss
+            }
+        };
         for lane in 0..OCTET {
-            let (y, f0) = (y.0[lane], f[0].0[lane]);
-            loss.0[lane] = match self.kind {
-                Kind::Gaussian => 0.5 * (f0 - y) * (f0 - y),
-                Kind::Laplace => (f0 - y).abs(),
-                Kind::Poisson => Poisson.half_deviance(y, f0),
-                Kind::Bernoulli => {
-                    let smaller = if f0 > 0.0 { -f0 } else { f0 };
-                    f0.max(0.0) + libm::log1p(libm::exp(smaller)) - y * f0
-                }
-                Kind::Multiclass => {
-                    let largest = f.iter().fold(f64::NEG_INFINITY, |m, v| m.max(v.0[lane]));
-                    let sum: f64 = f.iter().map(|v| libm::exp(v.0[lane] - largest)).sum();
-                    largest + libm::log(sum) - f[y as usize].0[lane]
-                }
-            };
             loss.0[lane] = match weight.0[lane] {
                 0.0 => 0.0,
                 weight => weight * loss.0[lane],
@@ -265,12 +277,7 @@ impl Rows {
             }
             Kind::Multiclass => {
                 let c = self.outputs;
-                let mut largest = f[0];
-                for v in &f[1..c] {
-                    for lane in 0..OCTET {
-                        largest.0[lane] = largest.0[lane].max(v.0[lane]);
-                    }
-                }
+                let largest = largest(f);
                 // Probabilities wait where the residuals will be, their sums over later classes where the last score's seeds are.
                 let last = (f[c - 1] - largest).exp();
                 let mut sum = last;
@@ -311,4 +318,16 @@ impl Rows {
             }
         }
     }
+}
+
+/// The largest of several scores, row by row.
+#[inline(always)]
+fn largest(f: &[Octet]) -> Octet {
+    let mut largest = f[0];
+    for v in &f[1..] {
+        for lane in 0..OCTET {
+            largest.0[lane] = largest.0[lane].max(v.0[lane]);
+        }
+    }
+    largest
 }

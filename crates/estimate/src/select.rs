@@ -27,6 +27,7 @@ use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::median;
 use race::Race;
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -34,6 +35,9 @@ use std::time::Instant;
 const LINEAR_FACTORS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
 /// Steps for an affine function: least squares need one, logistic regression a few, the evidence the rest.
 const LINEAR_STEPS: usize = 60;
+/// A good optimum is rare where this part of several fits has more than so many times the smallest loss.
+const RARE: f64 = 0.75;
+const POOR: f64 = 1.25;
 /// Caps that are never lowered for want of rows.
 const LEAST_CAP: usize = 32;
 /// Rows for each number of a network at least, of several classes each as many times as it has bits to tell them apart.
@@ -56,6 +60,17 @@ pub struct Request {
     pub work: f64,
     /// The source of all random numbers.
     pub stream: Stream,
+}
+
+/// The held-out rows of each fold, of several ways to deal rows to folds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Folds<'a> {
+    /// What choices are selected by.
+    pub selecting: &'a [Vec<usize>],
+    /// What those that were selected are judged by, if there are any: the best of many on the same folds is better there than elsewhere.
+    pub fresh: &'a [Vec<usize>],
+    /// What affine functions are selected by, beside all of these.
+    pub further: &'a [Vec<usize>],
 }
 
 /// What can be asked of rows with folds.
@@ -88,9 +103,9 @@ pub struct Problem<'a> {
     deal: Deal,
     /// Other folds, by which those that were selected are judged once more.
     fresh: Option<Deal>,
-    /// All of these folds, which affine functions are selected by: they are few and cost little, and with few rows the strength of
-    /// their penalty depends on how rows are dealt.
-    both: Deal,
+    /// All of these folds and further ones, which affine functions are selected by: they are few and cost little, and with few rows the
+    /// strength of their penalty depends on how rows are dealt.
+    every: Deal,
     /// The inputs by their importance in all folds.
     ranking: Vec<usize>,
     watch: Watch<'a>,
@@ -130,7 +145,7 @@ struct Lines {
 }
 
 /// A network to cross-validate.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Job<'a> {
     view: &'a View<'a>,
     network: &'a Network,
@@ -139,6 +154,8 @@ struct Job<'a> {
     /// How many coefficients are to be left.
     pruned_to: Option<usize>,
     starts: usize,
+    /// Starts where a good optimum is rare.
+    most_starts: usize,
     steps: usize,
     factors: &'a [f64],
 }
@@ -154,22 +171,22 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
 type Held = (Vec<f64>, Vec<f64>);
 
 impl<'a> Problem<'a> {
-    /// Rows of samples, the bound of the model's outputs and the held-out rows of each fold; none for a density. What is selected by
-    /// `folds` is judged by `fresh` ones, if there are any: the best of many on the same folds is better there than elsewhere.
+    /// Rows of samples, the bound of the model's outputs and the folds; none for a density.
     pub fn new(
         samples: &Samples,
         likelihood: Likelihood,
         bound: f32,
-        folds: &[Vec<usize>],
-        fresh: &[Vec<usize>],
+        folds: Folds<'_>,
         watch: Watch<'a>,
     ) -> Option<Self> {
         let kind = Kind::of(likelihood)?;
         let outputs = likelihood.outputs();
         let deal = |folds: &[Vec<usize>]| Deal::new(samples, kind, outputs, folds, watch.stop);
-        let fresh = (!fresh.is_empty()).then(|| deal(fresh));
-        let deal = deal(folds);
-        let both = Deal::both(&deal, fresh.as_ref());
+        let [fresh, further] =
+            [folds.fresh, folds.further].map(|folds| (!folds.is_empty()).then(|| deal(folds)));
+        let deal = deal(folds.selecting);
+        let every = [Some(&deal), fresh.as_ref(), further.as_ref()];
+        let every = Deal::of(every.into_iter().flatten());
         let rankings = deal.folds.iter().map(|fold| &fold.ranking[..]);
         Some(Self {
             d: samples.d(),
@@ -180,7 +197,7 @@ impl<'a> Problem<'a> {
             ranking: consensus(rankings, samples.d()),
             deal,
             fresh,
-            both,
+            every,
             watch,
         })
     }
@@ -293,7 +310,7 @@ impl<'a> Problem<'a> {
         // Of very many inputs and classes it costs more than all the rest, where that is little.
         let first = &self.deal.folds[0].fitted;
         let cost = full_linear_work(self.d, first.factors(), first.n);
-        let steps = (LINEAR_STEPS * self.both.folds.len()) as f64;
+        let steps = (LINEAR_STEPS * self.every.folds.len()) as f64;
         let sparse = match steps * cost <= work {
             true => space.sparse_linear(),
             false => Vec::new(),
@@ -308,17 +325,18 @@ impl<'a> Problem<'a> {
                 continue;
             }
             let mut job = Job {
-                view: &View::new(&self.both, network.d()),
+                view: &View::new(&self.every, network.d()),
                 network: &network,
                 stepwise: None,
                 pruned_to: None,
                 steps: LINEAR_STEPS,
                 factors: &LINEAR_FACTORS,
                 starts: 1,
+                most_starts: 1,
             };
             let full = network.d() == self.d && network.q() == self.d;
             let known = if full { lines.full.take() } else { None };
-            let fits = known.unwrap_or_else(|| self.fits(&job, None, stream));
+            let fits = known.unwrap_or_else(|| self.fits(&job, None, stream).0);
             job.pruned_to = pruned_to;
             lines.choices.extend(self.judge(&job, None, &fits));
             if full {
@@ -334,8 +352,9 @@ impl<'a> Problem<'a> {
             c.pruned_to.is_none() && c.network.d() == self.d && c.network.q() == self.d
         };
         let full: Vec<Choice> = finalists.iter().filter(full).cloned().collect();
-        let chosen = Chosen::of(finalists, self.classes, stream)?;
-        Some(chosen.or_of_all_inputs(Chosen::of(full, self.classes, stream), self.classes))
+        // The penalty with the smallest loss, also of classes: so many folds say it well enough.
+        let of = |choices| Chosen::of(choices, false, stream);
+        Some(of(finalists)?.or_of_all_inputs(of(full), self.classes))
     }
 
     /// Fits to all folds, each with the factors on its penalties: a choice for each factor. The fits grow from those of a narrower
@@ -346,32 +365,46 @@ impl<'a> Problem<'a> {
         narrow: Option<&Choice>,
         stream: Stream,
     ) -> Vec<Choice> {
-        self.judge(job, narrow, &self.fits(job, narrow, stream))
+        let (fits, starts) = self.fits(job, narrow, stream);
+        self.judge(&Job { starts, ..*job }, narrow, &fits)
     }
 
-    /// The best fit to each fold.
-    fn fits(&self, job: &Job<'_>, narrow: Option<&Choice>, stream: Stream) -> Vec<Fit> {
+    /// The best fit to each fold, and of how many starts. There are more of them where a good optimum is rare.
+    fn fits(&self, job: &Job<'_>, narrow: Option<&Choice>, stream: Stream) -> (Vec<Fit>, usize) {
         let (network, stop) = (job.network, self.watch.stop);
-        let jobs: Vec<(usize, usize)> = (0..job.view.deal.folds.len())
-            .flat_map(|fold| (0..job.starts).map(move |s| (fold, s)))
-            .collect();
-        let fits: Vec<Fit> = jobs
-            .par_iter()
-            .map(|(fold, s)| {
-                let of = stream.nth(*fold as u64).nth(*s as u64);
-                let rows = &job.view.fitted[*fold];
-                match (job.stepwise, narrow) {
-                    (Some(count), _) => Fit::stepwise(network, rows, count, job.steps, of, stop),
-                    (None, Some(narrow)) => {
-                        let from = &narrow.fits[*fold];
-                        from.grown(&narrow.network, network, rows, job.steps, of, stop)
-                    }
-                    (None, None) => Fit::new(network, rows, job.steps, of, stop),
+        let folds = job.view.deal.folds.len();
+        let fit = |(fold, s): (usize, usize)| {
+            let of = stream.nth(fold as u64).nth(s as u64);
+            let rows = &job.view.fitted[fold];
+            let fit = match (job.stepwise, narrow) {
+                (Some(count), _) => Fit::stepwise(network, rows, count, job.steps, of, stop),
+                (None, Some(narrow)) => {
+                    let from = &narrow.fits[fold];
+                    from.grown(&narrow.network, network, rows, job.steps, of, stop)
                 }
-            })
-            .collect();
-        let best = fits.chunks(job.starts).map(Fit::least_surprising);
-        best.cloned().collect()
+                (None, None) => Fit::new(network, rows, job.steps, of, stop),
+            };
+            (fold, fit)
+        };
+        let of_starts = |starts: Range<usize>| -> Vec<(usize, Fit)> {
+            let jobs = (0..folds).flat_map(|fold| starts.clone().map(move |s| (fold, s)));
+            let jobs: Vec<(usize, usize)> = jobs.collect();
+            jobs.into_par_iter().map(fit).collect()
+        };
+        let mut fits = of_starts(0..job.starts);
+        let mut starts = job.starts;
+        let loss = |(fold, fit): &(usize, Fit)| fit.loss / job.view.fitted[*fold].n as f64;
+        let mut losses: Vec<f64> = fits.iter().map(loss).collect();
+        losses.sort_by(f64::total_cmp);
+        let good = ((1.0 - RARE) * losses.len() as f64) as usize;
+        if losses[good] > POOR * losses[0] && starts < job.most_starts {
+            fits.extend(of_starts(starts..job.most_starts));
+            fits.sort_by_key(|(fold, _)| *fold);
+            starts = job.most_starts;
+        }
+        let fits: Vec<Fit> = fits.into_iter().map(|(_, fit)| fit).collect();
+        let best = fits.chunks(starts).map(Fit::least_surprising);
+        (best.cloned().collect(), starts)
     }
 
     /// Fits to all folds with zeros, if there are to be any, and each of the factors: what held-out rows say of them.
@@ -384,6 +417,7 @@ impl<'a> Problem<'a> {
             starts,
             steps,
             factors,
+            ..
         } = *job;
         let stop = self.watch.stop;
         let best: Vec<Fit> = (0..view.deal.folds.len())

@@ -314,13 +314,22 @@ impl Kernel for Search<'_, '_> {
                 let left = weighed(&weight, &z, &z);
                 if left > LEAST_NEW * LEAST_NEW * before {
                     let scale = Octet::splat(1.0 / left.sqrt());
-                    basis.push(z.iter().map(|z| *z * scale).collect());
+                    let mut scaled = z.clone();
+                    for z in &mut scaled {
+                        *z = *z * scale;
+                    }
+                    basis.push(scaled);
                 }
             }
-            let slopes: Vec<Vec<f64>> = gradients
-                .iter()
-                .map(|g| basis.iter().map(|q| dot(g, q)).collect())
-                .collect();
+            // Loops, not iterators that collect: those would be compiled on their own, without the vectors of this kernel.
+            let mut slopes = vec![vec![0.0; basis.len()]; outputs];
+            for (slopes, g) in slopes.iter_mut().zip(&gradients) {
+                for (slope, q) in slopes.iter_mut().zip(&basis) {
+                    *slope = dot(g, q);
+                }
+            }
+            let mut along = vec![0.0; basis.len()];
+            let mut outgoing = vec![0.0; outputs];
             let mut best: Option<Next> = None;
             for term in terms {
                 let is_unit = term.unit.is_some();
@@ -333,20 +342,18 @@ impl Kernel for Search<'_, '_> {
                 for octet in 0..octets {
                     z[octet] = term.value(rows.x(octet)[input], activation);
                 }
-                let along: Vec<f64> = basis.iter().map(|q| weighed(&weight, q, &z)).collect();
+                for (along, q) in along.iter_mut().zip(&basis) {
+                    *along = weighed(&weight, q, &z);
+                }
                 let centred = weighed(&weight, &z, &z) - along.first().map_or(0.0, |a| a * a);
                 let left = centred - along.iter().skip(1).map(|a| a * a).sum::<f64>();
                 if left.is_nan() || left <= LEAST_NEW * centred {
                     continue;
                 }
-                let outgoing: Vec<f64> = gradients
-                    .iter()
-                    .zip(&slopes)
-                    .map(|(g, slopes)| {
-                        let known: f64 = along.iter().zip(slopes).map(|(a, s)| a * s).sum();
-                        (known - dot(g, &z)) / left
-                    })
-                    .collect();
+                for (c, (g, slopes)) in gradients.iter().zip(&slopes).enumerate() {
+                    let known: f64 = along.iter().zip(slopes).map(|(a, s)| a * s).sum();
+                    outgoing[c] = (known - dot(g, &z)) / left;
+                }
                 let gain = left * outgoing.iter().map(|o| o * o).sum::<f64>();
                 let gain = gain / term.count(outputs) as f64;
                 if best.as_ref().is_none_or(|best| gain > best.gain) {
@@ -354,7 +361,7 @@ impl Kernel for Search<'_, '_> {
                     best = Some(Next {
                         gain,
                         term,
-                        outgoing,
+                        outgoing: outgoing.clone(),
                     });
                 }
             }
@@ -375,13 +382,14 @@ fn gradients(
     let (octets, m, all) = (rows.octets(), rows.factors(), tape.outputs());
     let mut gradients = vec![vec![Octet::ZERO; octets]; outputs];
     let mut weight = vec![Octet::ZERO; octets];
+    let filled = tape.filled(theta);
     let mut trace = Trace::default();
     let mut seeds = vec![Octet::ZERO; m * all];
     let mut residuals = vec![Octet::ZERO; m];
     let mut total = Octet::ZERO;
     let part = Octet::splat(1.0 / outputs as f64);
     for octet in 0..octets {
-        tape.forward(theta, rows.x(octet), &mut trace);
+        filled.forward(rows.x(octet), &mut trace);
         rows.factor(octet, &trace.out, &mut seeds, &mut residuals);
         for k in 0..m {
             for c in 0..outputs {

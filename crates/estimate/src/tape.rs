@@ -5,9 +5,7 @@
 
 use crate::octet::Octet;
 use loopfit_model::{Activation, Form, Network, Reduced, Tying};
-
-/// Lines of a [`Column`] that lie side by side.
-pub(crate) const LINES: usize = 4;
+use std::ops::Range;
 
 /// Where the tensors of a network lie, ready to run.
 #[derive(Clone, Debug)]
@@ -48,26 +46,37 @@ pub(crate) struct Trace {
     /// Gradient of the state, on the way back.
     g: Vec<Octet>,
     next: Vec<Octet>,
+    /// Gradient of the preactivations, on the way back.
+    e: Vec<Octet>,
+    /// Derivatives in the coefficients that are kept, in their order.
+    pub(crate) gradient: Vec<Octet>,
 }
 
-/// One column of a matrix whose lines come four by four: lines `4 b..4 b + 4` of column `at` are
-/// `lines[b * stride + at]`.
+/// A network with the values of some of its coefficients, by whose places its matrices are walked; all others are zero.
 #[derive(Debug)]
-pub(crate) struct Column<'a> {
-    pub(crate) lines: &'a mut [[Octet; LINES]],
-    pub(crate) stride: usize,
-    pub(crate) at: usize,
-    /// The line of each coefficient.
-    pub(crate) line: &'a [usize],
+pub(crate) struct Filled<'a> {
+    tape: &'a Tape,
+    /// The values, and the column of each in its matrix or vector.
+    value: Vec<f64>,
+    col: Vec<usize>,
+    /// Which of them belong to each row of a matrix, or to a vector.
+    lift: Vec<Range<usize>>,
+    blocks: Vec<FilledBlock>,
+    output: Vec<Range<usize>>,
+    extra: Vec<Range<usize>>,
+    bias: Range<usize>,
+    /// All of the outputs' biases.
+    biases: Vec<f64>,
 }
 
-impl Column<'_> {
-    /// What belongs to a coefficient.
-    #[inline(always)]
-    pub(crate) fn at(&mut self, i: usize) -> &mut Octet {
-        let line = self.line[i];
-        &mut self.lines[line / LINES * self.stride + self.at][line % LINES]
-    }
+#[derive(Debug)]
+struct FilledBlock {
+    w1: Vec<Range<usize>>,
+    w2: Vec<Range<usize>>,
+    b1: Range<usize>,
+    b2: Range<usize>,
+    /// All biases of the units and of what is written.
+    biases: [Vec<f64>; 2],
 }
 
 impl Tape {
@@ -122,10 +131,6 @@ impl Tape {
         }
     }
 
-    fn block_at(&self, t: usize) -> Block {
-        self.blocks[self.tying.block_at(t)]
-    }
-
     /// Whether it is an affine function of all inputs.
     pub(crate) fn is_affine(&self) -> bool {
         self.blocks.is_empty() && self.sizes.carried == self.sizes.d
@@ -146,96 +151,155 @@ impl Tape {
         (carried * (d - carried) + self.iterations() * block + outputs * q) as f64
     }
 
-    /// Outputs of an octet of rows, `x` one octet for each input.
-    #[inline(always)]
-    pub(crate) fn forward(&self, theta: &[f64], x: &[Octet], trace: &mut Trace) {
+    /// With these coefficients, of which those that are not zero are walked.
+    pub(crate) fn filled(&self, theta: &[f64]) -> Filled<'_> {
+        let kept: Vec<usize> = (0..self.len).filter(|i| theta[*i] != 0.0).collect();
+        self.filled_at(theta, &kept)
+    }
+
+    /// With those of the coefficients that are kept, in ascending places; all others are zero.
+    pub(crate) fn filled_at(&self, theta: &[f64], kept: &[usize]) -> Filled<'_> {
         let Reduced {
             d,
+            r,
+            carried,
+            written,
+            read,
+            outputs,
+            ..
+        } = self.sizes;
+        let mut col = vec![0; kept.len()];
+        let mut vector = |offset: usize, len: usize| {
+            let first = kept.partition_point(|i| *i < offset);
+            let own = kept[first..].partition_point(|i| *i < offset + len);
+            let own = first..first + own;
+            own.clone().for_each(|i| col[i] = kept[i] - offset);
+            own
+        };
+        let mut matrix = |offset: usize, rows: usize, cols: usize| -> Vec<Range<usize>> {
+            let rows = 0..rows;
+            rows.map(|row| vector(offset + row * cols, cols)).collect()
+        };
+        let lift = matrix(self.lift, carried, d - carried);
+        let output = matrix(self.output, outputs, read);
+        let beyond = match read < self.sizes.q {
+            true => outputs.saturating_sub(written),
+            false => 0,
+        };
+        let extra = matrix(self.extra, beyond, written);
+        let matrices: Vec<[Vec<Range<usize>>; 2]> = self
+            .blocks
+            .iter()
+            .map(|b| [matrix(b.w1, r, b.reads), matrix(b.w2, written, r)])
+            .collect();
+        let vectors: Vec<[Range<usize>; 2]> = self
+            .blocks
+            .iter()
+            .map(|b| [vector(b.b1, r), b.b2.map_or(0..0, |b2| vector(b2, written))])
+            .collect();
+        let bias = vector(self.bias, outputs);
+        let value: Vec<f64> = kept.iter().map(|i| theta[*i]).collect();
+        let dense = |own: &Range<usize>, len: usize| {
+            let mut all = vec![0.0; len];
+            own.clone().for_each(|i| all[col[i]] = value[i]);
+            all
+        };
+        let blocks = matrices.into_iter().zip(vectors);
+        let blocks = blocks.map(|([w1, w2], [b1, b2])| FilledBlock {
+            biases: [dense(&b1, r), dense(&b2, written)],
+            w1,
+            w2,
+            b1,
+            b2,
+        });
+        Filled {
+            tape: self,
+            blocks: blocks.collect(),
+            biases: dense(&bias, outputs),
+            value,
+            col,
+            lift,
+            output,
+            extra,
+            bias,
+        }
+    }
+}
+
+impl Filled<'_> {
+    /// The values and columns of a row.
+    #[inline(always)]
+    fn row(&self, own: &Range<usize>) -> (&[f64], &[usize]) {
+        (&self.value[own.clone()], &self.col[own.clone()])
+    }
+
+    /// `sum + row . x`.
+    #[inline(always)]
+    fn product(&self, own: &Range<usize>, x: &[Octet], mut sum: Octet) -> Octet {
+        let (values, cols) = self.row(own);
+        for (w, col) in values.iter().zip(cols) {
+            sum = Octet::splat(*w).fma(x[*col], sum);
+        }
+        sum
+    }
+
+    /// Outputs of an octet of rows, `x` one octet for each input.
+    #[inline(always)]
+    pub(crate) fn forward(&self, x: &[Octet], trace: &mut Trace) {
+        let Reduced {
             q,
             r,
             carried,
             written,
             read,
             outputs,
-        } = self.sizes;
-        let steps = self.iterations();
+            ..
+        } = self.tape.sizes;
+        let steps = self.tape.iterations();
         trace.z.resize((steps + 1) * q, Octet::ZERO);
         trace.h.resize(steps * r, Octet::ZERO);
         trace.s.resize(steps * r, Octet::ZERO);
         // Scratch may have served a larger network.
         trace.out.clear();
-        trace.out.resize(self.outputs, Octet::ZERO);
-        let free = d - carried;
+        trace.out.resize(self.tape.outputs, Octet::ZERO);
         for k in 0..q {
-            trace.z[k] = if k < carried { x[k] } else { Octet::ZERO };
-        }
-        for k in 0..carried {
-            let row = &theta[self.lift + k * free..][..free];
-            let mut sum = trace.z[k];
-            for (w, x) in row.iter().zip(&x[carried..]) {
-                sum = Octet::splat(*w).fma(*x, sum);
-            }
-            trace.z[k] = sum;
+            trace.z[k] = match k < carried {
+                true => self.product(&self.lift[k], &x[carried..], x[k]),
+                false => Octet::ZERO,
+            };
         }
         for t in 0..steps {
-            let block = self.block_at(t);
+            let block = &self.blocks[self.tape.tying.block_at(t)];
             let (before, after) = trace.z.split_at_mut((t + 1) * q);
             let (z, next) = (&before[t * q..], &mut after[..q]);
             next.copy_from_slice(z);
             let h = &mut trace.h[t * r..][..r];
             let s = &mut trace.s[t * r..][..r];
+            let [b1, b2] = &block.biases;
             for j in 0..r {
-                let mut u = Octet::splat(theta[block.b1 + j]);
-                let row = &theta[block.w1 + j * block.reads..][..block.reads];
-                for (w, z) in row.iter().zip(z) {
-                    u = Octet::splat(*w).fma(*z, u);
-                }
-                (h[j], s[j]) = u.activate(self.activation);
+                let u = self.product(&block.w1[j], z, Octet::splat(b1[j]));
+                (h[j], s[j]) = u.activate(self.tape.activation);
             }
-            for k in 0..written {
-                let mut sum = next[q - written + k];
-                if let Some(b2) = block.b2 {
-                    sum += Octet::splat(theta[b2 + k]);
-                }
-                let row = &theta[block.w2 + k * r..][..r];
-                for (w, h) in row.iter().zip(&*h) {
-                    sum = Octet::splat(*w).fma(*h, sum);
-                }
-                next[q - written + k] = sum;
+            for (k, to) in next[q - written..].iter_mut().enumerate() {
+                *to = self.product(&block.w2[k], h, *to + Octet::splat(b2[k]));
             }
         }
         let z = &trace.z[steps * q..];
         for c in 0..outputs {
-            let mut sum = Octet::splat(theta[self.bias + c]);
-            let row = &theta[self.output + c * read..][..read];
-            for (w, z) in row.iter().zip(z) {
-                sum = Octet::splat(*w).fma(*z, sum);
-            }
+            let mut sum = self.product(&self.output[c], z, Octet::splat(self.biases[c]));
             if read < q {
-                match c.checked_sub(written) {
-                    None => sum += z[read + c],
-                    Some(beyond) => {
-                        let row = &theta[self.extra + beyond * written..][..written];
-                        for (w, z) in row.iter().zip(&z[read..]) {
-                            sum = Octet::splat(*w).fma(*z, sum);
-                        }
-                    }
-                }
+                sum = match c.checked_sub(written) {
+                    None => sum + z[read + c],
+                    Some(beyond) => self.product(&self.extra[beyond], &z[read..], sum),
+                };
             }
             trace.out[c] = sum;
         }
     }
 
-    /// The derivative of `sum_c seed_c out_c` in every coefficient, after [`Tape::forward`].
+    /// The derivative of `sum_c seed_c out_c` in every coefficient that is kept, after [`Filled::forward`].
     #[inline(always)]
-    pub(crate) fn backward(
-        &self,
-        theta: &[f64],
-        x: &[Octet],
-        trace: &mut Trace,
-        seed: &[Octet],
-        to: &mut Column<'_>,
-    ) {
+    pub(crate) fn backward(&self, x: &[Octet], trace: &mut Trace, seed: &[Octet]) {
         let Reduced {
             d,
             q,
@@ -244,84 +308,102 @@ impl Tape {
             written,
             read,
             outputs,
-        } = self.sizes;
-        let steps = self.iterations();
+        } = self.tape.sizes;
+        let steps = self.tape.iterations();
         let Trace {
-            z, h, s, g, next, ..
+            z,
+            h,
+            s,
+            g,
+            next,
+            e,
+            gradient,
+            ..
         } = trace;
-        g.clear();
-        g.resize(q, Octet::ZERO);
-        next.resize(q, Octet::ZERO);
+        for scratch in [&mut *g, &mut *next] {
+            scratch.clear();
+            scratch.resize(q, Octet::ZERO);
+        }
+        gradient.clear();
+        gradient.resize(self.value.len(), Octet::ZERO);
         let last = &z[steps * q..];
+        for i in self.bias.clone() {
+            gradient[i] = seed[self.col[i]];
+        }
         for c in 0..outputs {
-            let e = seed[c];
-            *to.at(self.bias + c) = e;
-            for k in 0..read {
-                let at = self.output + c * read + k;
-                g[k] = Octet::splat(theta[at]).fma(e, g[k]);
-                *to.at(at) = e * last[k];
-            }
+            let own = seed[c];
+            self.product_back(&self.output[c], last, own, g, gradient);
             if read < q {
                 match c.checked_sub(written) {
-                    None => g[read + c] += e,
+                    None => g[read + c] += own,
                     Some(beyond) => {
-                        for k in 0..written {
-                            let at = self.extra + beyond * written + k;
-                            g[read + k] = Octet::splat(theta[at]).fma(e, g[read + k]);
-                            *to.at(at) = e * last[read + k];
-                        }
+                        let (z, g) = (&last[read..], &mut g[read..]);
+                        self.product_back(&self.extra[beyond], z, own, g, gradient);
                     }
                 }
             }
         }
-        for block in &self.blocks {
-            for i in block.w1..block.w1 + r * block.reads {
-                *to.at(i) = Octet::ZERO;
-            }
-            for i in block.b1..block.b1 + r {
-                *to.at(i) = Octet::ZERO;
-            }
-            for i in block.w2..block.w2 + written * r {
-                *to.at(i) = Octet::ZERO;
-            }
-            if let Some(b2) = block.b2 {
-                for i in b2..b2 + written {
-                    *to.at(i) = Octet::ZERO;
-                }
-            }
-        }
+        // The gradient of channels that are not written is for the lift alone.
+        let of_channels = match d > carried {
+            true => 0,
+            false => q - written,
+        };
         for t in (0..steps).rev() {
-            let block = self.block_at(t);
+            let block = &self.blocks[self.tape.tying.block_at(t)];
             let (z, h, s) = (&z[t * q..][..q], &h[t * r..][..r], &s[t * r..][..r]);
-            next.copy_from_slice(g);
-            if let Some(b2) = block.b2 {
-                for k in 0..written {
-                    *to.at(b2 + k) += g[q - written + k];
-                }
+            let of_written = &g[q - written..];
+            for i in block.b2.clone() {
+                gradient[i] += of_written[self.col[i]];
             }
-            for j in 0..r {
-                let mut e = Octet::ZERO;
-                for k in 0..written {
-                    let at = block.w2 + k * r + j;
-                    let g = g[q - written + k];
-                    e = Octet::splat(theta[at]).fma(g, e);
-                    *to.at(at) = g.fma(h[j], *to.at(at));
+            e.clear();
+            e.resize(r, Octet::ZERO);
+            for (own, g) in block.w2.iter().zip(of_written) {
+                self.product_back(own, h, *g, e, gradient);
+            }
+            for (e, s) in e.iter_mut().zip(s) {
+                *e = *e * *s;
+            }
+            for i in block.b1.clone() {
+                gradient[i] += e[self.col[i]];
+            }
+            next.copy_from_slice(g);
+            // Before the first update there is nothing but the lift.
+            let from = if t == 0 && d == carried {
+                q
+            } else {
+                of_channels
+            };
+            for (own, e) in block.w1.iter().zip(&*e) {
+                let split = own.start + self.col[own.clone()].partition_point(|col| *col < from);
+                for i in own.start..split {
+                    gradient[i] = e.fma(z[self.col[i]], gradient[i]);
                 }
-                let e = e * s[j];
-                *to.at(block.b1 + j) += e;
-                for k in 0..block.reads {
-                    let at = block.w1 + j * block.reads + k;
-                    *to.at(at) = e.fma(z[k], *to.at(at));
-                    next[k] = Octet::splat(theta[at]).fma(e, next[k]);
-                }
+                self.product_back(&(split..own.end), z, *e, next, gradient);
             }
             std::mem::swap(g, next);
         }
-        let free = d - carried;
-        for k in 0..carried {
-            for i in 0..free {
-                *to.at(self.lift + k * free + i) = g[k] * x[carried + i];
+        for (own, g) in self.lift.iter().zip(&*g) {
+            for i in own.clone() {
+                gradient[i] = *g * x[carried + self.col[i]];
             }
+        }
+    }
+
+    /// On the way back through `row . x`, whose own derivative is `g`: adds to those of `x` and of the row.
+    #[inline(always)]
+    fn product_back(
+        &self,
+        own: &Range<usize>,
+        x: &[Octet],
+        g: Octet,
+        of_x: &mut [Octet],
+        gradient: &mut [Octet],
+    ) {
+        let (values, cols) = self.row(own);
+        let gradient = &mut gradient[own.clone()];
+        for ((w, col), to) in values.iter().zip(cols).zip(gradient) {
+            of_x[*col] = Octet::splat(*w).fma(g, of_x[*col]);
+            *to = g.fma(x[*col], *to);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Selections on small samples whose answer is known.
 
 use loopfit_data::Samples;
-use loopfit_estimate::{Problem, Request, Selection, Watch, finish};
+use loopfit_estimate::{Folds, Problem, Request, Selection, Watch, finish};
 use loopfit_likelihood::{Bernoulli, Gaussian, Likelihood};
 use loopfit_model::reference::forward;
 use loopfit_model::{Activation, Form, Method};
@@ -65,7 +65,12 @@ fn judged_by(
         advance: &|_| (),
     };
     let folds = folds(samples.n());
-    let problem = Problem::new(samples, likelihood, 8.0, &folds, fresh, watch).unwrap();
+    let folds = Folds {
+        selecting: &folds,
+        fresh,
+        further: &[],
+    };
+    let problem = Problem::new(samples, likelihood, 8.0, folds, watch).unwrap();
     let mut selections = problem.select(request);
     selections.pop().unwrap()
 }

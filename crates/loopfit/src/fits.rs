@@ -5,7 +5,7 @@ use loopfit_fitted::{ApplyError, DensityFacts};
 use loopfit_model::Network;
 use loopfit_numerics::text::count;
 use loopfit_search::Family;
-use loopfit_search::estimate::{Absence, Entry, Estimate, Rung};
+use loopfit_search::estimate::{Absence, Entry, Estimate, PREFERRED, RISEN, Rung};
 use loopfit_search::fit::MethodFit;
 use std::fmt::{Display, Formatter};
 
@@ -283,13 +283,14 @@ impl Fits {
             && 4 * best.network.count() > 3 * self.budget
     }
 
-    /// What the errors mean, in sentences: whether looping pays, whether a smaller cap would do, which rows the model has seen.
+    /// What the errors mean, in sentences: why the best has not the smallest one, where it has not, whether looping pays, whether a smaller cap would do, which rows the model has seen.
     pub fn conclusions(&self) -> Vec<String> {
         let Some(estimate) = self.estimate() else {
             return Vec::new();
         };
         let mut sentences = Vec::new();
         if estimate.complete {
+            sentences.extend(smaller_error(estimate));
             sentences.extend(looping(estimate));
             sentences.extend(self.cap_needed(estimate));
         }
@@ -331,6 +332,42 @@ impl Fits {
             ),
         })
     }
+}
+
+/// Why a model with a smaller validation error than the best is not the best; nothing where there is none.
+fn smaller_error(estimate: &Estimate) -> Option<String> {
+    let (best, others) = estimate.entries.split_first()?;
+    // The others are in the order of their errors.
+    let other = others.first().filter(|e| e.validation < best.validation)?;
+    let z = other.better_than(best);
+    Some(why_kept(best.method, other.method, z))
+}
+
+/// Why the best stays although another has a smaller error, by so many standard errors of the paired difference.
+fn why_kept(best: Option<Method>, other: Option<Method>, z: f64) -> String {
+    let name = |method: Option<Method>| match method {
+        Some(method) => method.to_string(),
+        None => "the linear model".to_string(),
+    };
+    let (kept, margin) = match best {
+        None => ("The linear model stays unless a network is", PREFERRED),
+        Some(_) => (
+            "What a smaller cap delivers stays unless something is",
+            RISEN,
+        ),
+    };
+    if z < margin {
+        let z = z.max(0.0);
+        return format!(
+            "{kept} better by {margin} standard errors on held-out rows; {}, whose error is smaller, is by {z:.1}.",
+            name(other)
+        );
+    }
+    format!(
+        "The error of {} is smaller, but not clearly below that of the linear model: {} stays.",
+        name(other),
+        name(best)
+    )
 }
 
 /// The smallest model that has fewer numbers than the best and is within the noise of it.
@@ -436,4 +473,27 @@ impl Display for Fitted {
 
 fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_says_why_it_has_not_the_smallest_error() {
+        assert_eq!(
+            why_kept(None, Some(Method::Loop), 1.24),
+            "The linear model stays unless a network is better by 2 standard errors on held-out rows; Loop, whose error is \
+             smaller, is by 1.2."
+        );
+        assert_eq!(
+            why_kept(Some(Method::Single), Some(Method::Loop), -0.1),
+            "What a smaller cap delivers stays unless something is better by 1.5 standard errors on held-out rows; Loop, whose \
+             error is smaller, is by 0.0."
+        );
+        assert_eq!(
+            why_kept(Some(Method::Single), Some(Method::Untied), 1.7),
+            "The error of Untied is smaller, but not clearly below that of the linear model: Single stays."
+        );
+    }
 }

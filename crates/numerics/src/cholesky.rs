@@ -19,6 +19,8 @@ const BLOCK: usize = 8 * PANEL;
 const WIDTH: usize = 8;
 /// Rows of a register tile.
 const HEIGHT: usize = 6;
+/// Bytes of a cache line: what lies across two takes twice as long to read.
+const LINE: usize = 64;
 
 /// The factor `U` of `A = U^T U`, by rows, of a positive definite matrix.
 #[derive(Clone, Debug)]
@@ -26,9 +28,10 @@ pub struct Cholesky {
     n: usize,
     /// Numbers from one row to the next.
     stride: usize,
-    /// Row `i` at `i * stride`; entries left of the diagonal are not used, those behind the last
-    /// column are zero.
+    /// Row `i` at `first + i * stride`, where a cache line begins; entries left of the diagonal are not used, those behind the
+    /// last column are zero.
     rows: Vec<f64>,
+    first: usize,
     /// One over the diagonal; zeros behind the last row, as in `blocks`.
     inverse: Vec<f64>,
     /// The factor for solving: the rows of a panel in its own columns, then in those of each panel behind it; panel by
@@ -37,18 +40,22 @@ pub struct Cholesky {
     level: Level,
 }
 
-/// Rows of a panel in the columns of one.
-type Block = [[f64; PANEL]; PANEL];
+/// Rows of a panel in the columns of one, each a cache line.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+struct Block([[f64; PANEL]; PANEL]);
 
 impl Cholesky {
     /// Room for a matrix of `n` rows.
     pub fn new(n: usize, level: Level) -> Self {
         // An odd number of cache lines: a column's entries spread over all sets of the cache.
         let stride = (n.div_ceil(WIDTH) | 1) * WIDTH;
+        let rows = vec![0.0; n * stride + WIDTH - 1];
         Self {
             n,
             stride,
-            rows: vec![0.0; n * stride],
+            first: rows.as_ptr().align_offset(LINE).min(WIDTH - 1),
+            rows,
             inverse: vec![0.0; n.next_multiple_of(PANEL)],
             blocks: Vec::new(),
             level,
@@ -62,23 +69,24 @@ impl Cholesky {
     pub fn factor(&mut self, a: &[f64], damping: f64) -> bool {
         let (n, stride) = (self.n, self.stride);
         assert_eq!(a.len(), n * n, "a square matrix");
+        let rows = &mut self.rows[self.first..][..n * stride];
         for i in 0..n {
-            let row = &mut self.rows[i * stride + i..(i + 1) * stride];
+            let row = &mut rows[i * stride + i..(i + 1) * stride];
             row[..n - i].copy_from_slice(&a[i * n + i..(i + 1) * n]);
             row[n - i..].fill(0.0);
-            self.rows[i * stride + i] += damping;
+            row[0] += damping;
         }
         let factored = self.level.run(Factor {
             n,
             stride,
-            rows: &mut self.rows,
+            rows,
             inverse: &mut self.inverse,
         });
         self.blocks.clear();
-        for (i, panel) in self.rows.chunks(PANEL * stride).enumerate() {
+        for (i, panel) in rows.chunks(PANEL * stride).enumerate() {
             for at in (i * PANEL..n).step_by(PANEL) {
-                let mut block = [[0.0; PANEL]; PANEL];
-                for (to, row) in block.iter_mut().zip(panel.chunks_exact(stride)) {
+                let mut block = Block([[0.0; PANEL]; PANEL]);
+                for (to, row) in block.0.iter_mut().zip(panel.chunks_exact(stride)) {
                     to.copy_from_slice(&row[at..][..PANEL]);
                 }
                 self.blocks.push(block);
@@ -106,7 +114,7 @@ impl Cholesky {
     pub fn inverse_diagonal(&self) -> (Vec<f64>, f64) {
         let diagonal = self.level.run(InverseDiagonal(self));
         let logs: f64 = (0..self.n)
-            .map(|i| libm::log(self.rows[i * self.stride + i]))
+            .map(|i| libm::log(self.rows[self.first + i * self.stride + i]))
             .sum();
         (diagonal, 2.0 * logs)
     }
@@ -123,9 +131,11 @@ impl Kernel for InverseDiagonal<'_> {
             n,
             stride,
             rows,
+            first,
             inverse,
             ..
         } = self.0;
+        let rows = &rows[*first..];
         let mut diagonal = vec![0.0; *n];
         let mut y = vec![0.0; *stride];
         for i in 0..*n {
@@ -201,45 +211,69 @@ fn subtract(to: &mut [f64], factor: f64, from: &[f64]) {
 fn subtract_rows<S: Simd>(from: &[f64], below: &mut [f64], stride: usize, range: Range<usize>) {
     if !S::TILES {
         for (i, row) in range.zip(below.chunks_mut(stride)) {
-            subtract_tiles::<1>(row, from, stride, i);
+            subtract_tiles::<S, 1>(row, from, stride, i);
         }
         return;
     }
     let tiles = range.clone().step_by(HEIGHT);
     for (i, rows) in tiles.zip(below.chunks_mut(HEIGHT * stride)) {
         match range.end - i {
-            1 => subtract_tiles::<1>(rows, from, stride, i),
-            2 => subtract_tiles::<2>(rows, from, stride, i),
-            3 => subtract_tiles::<3>(rows, from, stride, i),
-            4 => subtract_tiles::<4>(rows, from, stride, i),
-            5 => subtract_tiles::<5>(rows, from, stride, i),
-            _ => subtract_tiles::<HEIGHT>(rows, from, stride, i),
+            1 => subtract_tiles::<S, 1>(rows, from, stride, i),
+            2 => subtract_tiles::<S, 2>(rows, from, stride, i),
+            3 => subtract_tiles::<S, 3>(rows, from, stride, i),
+            4 => subtract_tiles::<S, 4>(rows, from, stride, i),
+            5 => subtract_tiles::<S, 5>(rows, from, stride, i),
+            _ => subtract_tiles::<S, HEIGHT>(rows, from, stride, i),
         }
     }
 }
 
 /// As [`subtract_rows`] for the `H` rows from row `i` on.
 #[inline(always)]
-fn subtract_tiles<const H: usize>(rows: &mut [f64], from: &[f64], stride: usize, i: usize) {
+fn subtract_tiles<S: Simd, const H: usize>(
+    rows: &mut [f64],
+    from: &[f64],
+    stride: usize,
+    i: usize,
+) {
     // What is left of the diagonal in the first tile is not used.
-    for j in (i / WIDTH * WIDTH..stride).step_by(WIDTH) {
-        let mut tile = [[0.0; WIDTH]; H];
-        for h in 0..H {
-            tile[h].copy_from_slice(&rows[h * stride + j..][..WIDTH]);
+    let mut j = i / WIDTH * WIDTH;
+    if S::REGISTERS >= 32 {
+        while j + 2 * WIDTH <= stride {
+            subtract_tile::<H, { 2 * WIDTH }>(rows, from, stride, (i, j));
+            j += 2 * WIDTH;
         }
-        for row in from.chunks_exact(stride) {
-            let columns = &row[j..][..WIDTH];
-            let factors = &row[i..][..H];
-            for h in 0..H {
-                let factor = -factors[h];
-                for c in 0..WIDTH {
-                    tile[h][c] = factor.mul_add(columns[c], tile[h][c]);
-                }
+    }
+    while j < stride {
+        subtract_tile::<H, WIDTH>(rows, from, stride, (i, j));
+        j += WIDTH;
+    }
+}
+
+/// The columns `j..j + W` of these rows, `(i, j) = at`.
+#[inline(always)]
+fn subtract_tile<const H: usize, const W: usize>(
+    rows: &mut [f64],
+    from: &[f64],
+    stride: usize,
+    (i, j): (usize, usize),
+) {
+    let mut tile = [[0.0; W]; H];
+    for h in 0..H {
+        tile[h].copy_from_slice(&rows[h * stride + j..][..W]);
+    }
+    for row in from.chunks_exact(stride) {
+        let columns = &row[j..][..W];
+        let factors = &row[i..][..H];
+        for h in 0..H {
+            let factor = -factors[h];
+            for c in 0..W {
+                tile[h][c] = factor.mul_add(columns[c], tile[h][c]);
             }
         }
-        for h in 0..H {
-            rows[h * stride + j..][..WIDTH].copy_from_slice(&tile[h]);
-        }
+    }
+    for h in 0..H {
+        rows[h * stride + j..][..W].copy_from_slice(&tile[h]);
     }
 }
 
@@ -269,7 +303,7 @@ impl Kernel for Solve<'_> {
             let (own, rest) = blocks.split_at(panels - i);
             blocks = rest;
             let (done, behind) = x[i..].split_at_mut(1);
-            let (triangle, right) = (&own[0], &own[1..]);
+            let (triangle, right) = (&own[0].0, &own[1..]);
             let mut y = done[0];
             for k in 0..PANEL {
                 y[k] *= scale[k];
@@ -279,6 +313,8 @@ impl Kernel for Solve<'_> {
             }
             done[0] = y;
             for (to, block) in behind.iter_mut().zip(right) {
+                // One panel after the other: compilers would gather the same entry of many.
+                let block = &black_box(block).0;
                 let mut tile = *to;
                 for k in 0..PANEL {
                     for c in 0..PANEL {
@@ -293,12 +329,13 @@ impl Kernel for Solve<'_> {
             let (rest, own) = blocks.split_at(blocks.len() - (panels - i));
             blocks = rest;
             let (open, known) = x[i..].split_at_mut(1);
-            let (triangle, right) = (&own[0], &own[1..]);
+            let (triangle, right) = (&own[0].0, &own[1..]);
             let mut y = open[0];
             if !right.is_empty() {
                 for first in (0..PANEL).step_by(SUMS) {
                     let mut sums = [[0.0; PANEL]; SUMS];
                     for (known, block) in known.iter().zip(right) {
+                        let block = &black_box(block).0;
                         for k in 0..SUMS {
                             for c in 0..PANEL {
                                 sums[k][c] = block[first + k][c].mul_add(known[c], sums[k][c]);

@@ -8,6 +8,8 @@
 //! Code that never looks across lanes is a [`Lanewise`] kernel. Where a register is shorter than a
 //! line it runs once for each register of the line, so that its tiles may count on all registers.
 
+use std::sync::OnceLock;
+
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
@@ -375,6 +377,18 @@ fn run_pieces<K: Lanewise, S: Simd, const N: usize>(kernel: &mut K, lanes: [S; N
             kernel.run(s, piece);
         }
     }
+}
+
+/// Bytes of this processor's first-level data cache, for tiles to fit it; 32 KiB where it does not say.
+pub fn first_level_cache() -> usize {
+    static BYTES: OnceLock<usize> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        #[cfg(target_arch = "x86_64")]
+        let bytes = x86::first_level_cache();
+        #[cfg(not(target_arch = "x86_64"))]
+        let bytes = None;
+        bytes.unwrap_or(32 * 1024)
+    })
 }
 
 /// An instruction set that this machine has.

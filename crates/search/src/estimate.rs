@@ -9,17 +9,18 @@ use crate::judge::{Judge, Judgement};
 use crate::replication::{Noise, Source, TableSource, bounds, likelihood};
 use loopfit_data::{Preprocessing, Task};
 use loopfit_engine::{Control, Threads};
-use loopfit_estimate::{Choice, Chosen, Problem, Request, Selection, Watch, finish};
+use loopfit_estimate::{Choice, Chosen, Folds, Problem, Request, Selection, Watch, finish};
 use loopfit_fitted::{Assessment, FittedModel, Provenance, error_name};
 use loopfit_likelihood::{Floor, Likelihood};
 use loopfit_model::{Activation, Bounds, Method, Network, Reduced};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
 use part::{MANY, Part, thinned};
+use rayon::prelude::*;
 use std::sync::Arc;
 
 pub use found::{Absence, Beside, Entry, Estimate, Rung};
-pub use loopfit_estimate::LOOP_ITERATIONS;
+pub use loopfit_estimate::{LOOP_ITERATIONS, PREFERRED, RISEN};
 
 /// Work of each method at the efforts that have a name, in units of a tenth of a nanosecond of one core.
 pub const QUICK: f64 = 7e9;
@@ -38,8 +39,9 @@ const LARGEST_LOG_MEAN: f32 = 20.0;
 const FOLDS_UP_TO: [usize; 2] = [6000, 800];
 /// The smallest cap beside the one that is asked for.
 const LEAST_RUNG: usize = 16;
-/// Rows that a selection looks at; the last fit sees all.
-const SELECTION_ROWS: usize = 24_000;
+/// Rows that a selection looks at, usually and where there is little work to do; divided by the number of scores of several classes, which
+/// cost several times as much, in the latter case. The last fit sees all.
+const SELECTION_ROWS: [usize; 2] = [24_000, 8000];
 /// The part of the work that selections are, and the part that the fits to all of their rows are; the rest is what is reached without a cap.
 const PARTS: [f64; 2] = [0.8, 0.15];
 /// Rows that pay for all of the default work, and those that fewer ones are paid for like.
@@ -115,6 +117,7 @@ impl Prepared {
                 preprocessing: replication.preprocessing.clone(),
                 folds: vec![(train..train + valid).collect()],
                 fresh: Vec::new(),
+                further: Vec::new(),
                 selected_by: "one split".to_string(),
             },
             whole: None,
@@ -133,8 +136,16 @@ impl Prepared {
         let (table, task) = (&source.table, source.decision.task);
         let (rest, test) = source.holdout(ask.test_fraction, ask.test_seed)?;
         let stream = Stream::new(ask.seed).child("folds");
-        let selected = thinned(&rest, SELECTION_ROWS, stream.child("rows"));
         let quick = ask.work < STANDARD / 2.0;
+        let scores = match task {
+            Task::Multiclass { classes } => classes - 1,
+            _ => 1,
+        };
+        let most = match quick {
+            true => SELECTION_ROWS[1] / scores,
+            false => SELECTION_ROWS[0],
+        };
+        let selected = thinned(&rest, most, stream.child("rows"));
         let folds_up_to = FOLDS_UP_TO[usize::from(quick)];
         let first = Part::new(source, &selected, Some(folds_up_to), stream)?;
         // A target that cannot be judged is found now, not after the search.
@@ -149,10 +160,6 @@ impl Prepared {
         notes.extend(features.notes());
         let whole = if ask.refit && every.len() > selected.len() {
             // Several classes cost several times as much.
-            let scores = match task {
-                Task::Multiclass { classes } => classes - 1,
-                _ => 1,
-            };
             let again = !quick && every.len() * scores <= MANY;
             let folded = again.then_some(folds_up_to);
             Some(Part::new(source, &every, folded, stream.child("again"))?)
@@ -267,8 +274,12 @@ impl Prepared {
         let chosen: Vec<(Option<Method>, &Chosen)> = named(&selection, &ask.methods);
         let choice = &chosen[best].1.best;
         let last = self.whole.as_ref().unwrap_or(&self.first);
-        let mut model = self.fitted(last, choice, ask, stream, control)?;
-        advance(PARTS[1]);
+        let (model, no_cap) = rayon::join(
+            || self.fitted(last, choice, ask, stream, control),
+            || self.no_cap(stream.child("no cap"), &stop),
+        );
+        let (mut model, no_cap) = (model?, no_cap?);
+        advance(1.0 - PARTS[0]);
         let test = entries[best].test.error;
         let has = |method: &Method| entries.iter().any(|e| e.method == Some(*method));
         let absence = match stop() {
@@ -289,8 +300,6 @@ impl Prepared {
             floor: Floor::after(self.likelihood, last.samples.n()).least(),
             residuals: Assessment::thinned(part.residuals(self.task, choice)),
         });
-        let no_cap = self.no_cap(stream.child("no cap"), &stop)?;
-        advance(1.0 - PARTS[0] - PARTS[1]);
         Ok(Estimate {
             entries: best_first(entries, best),
             rungs,
@@ -388,9 +397,14 @@ impl Prepared {
         stream: Stream,
         watch: Watch<'_>,
     ) -> Result<Vec<Selection>, SearchError> {
-        let (bound, folds, fresh) = (self.bounds.output, &part.folds, &part.fresh);
+        let folds = Folds {
+            selecting: &part.folds,
+            fresh: &part.fresh,
+            further: &part.further,
+        };
         let work = ask.work.min(work_of_rows(part.samples.n()));
-        let problem = Problem::new(&part.samples, self.likelihood, bound, folds, fresh, watch);
+        let bound = self.bounds.output;
+        let problem = Problem::new(&part.samples, self.likelihood, bound, folds, watch);
         let problem = problem.ok_or(SearchError::NoTargets)?;
         Ok(problem.select(&Request {
             caps: caps.to_vec(),
@@ -411,8 +425,9 @@ impl Prepared {
         stream: Stream,
         control: &Control,
     ) -> Result<Vec<Entry>, SearchError> {
+        // One beside the other: a last fit from one start alone would leave threads without work.
         named(selection, &ask.methods)
-            .into_iter()
+            .into_par_iter()
             .map(|(method, chosen)| self.entry(method, chosen, ask, stream, control))
             .collect()
     }
@@ -552,9 +567,14 @@ fn bounds_of(task: Task) -> Bounds {
 /// The most work that rows pay for: a fit costs in proportion to them, and in proportion to them is how many candidates they tell apart.
 /// Below some it is so little that less would not be felt.
 fn work_of_rows(rows: usize) -> f64 {
+    STANDARD * part_of_rows(rows)
+}
+
+/// The part of the default work that rows pay for; more than one of many.
+pub(crate) fn part_of_rows(rows: usize) -> f64 {
     let [all, few] = WORK_ROWS;
     let part = rows.max(few) as f64 / all as f64;
-    STANDARD * part * part
+    part * part
 }
 
 /// A cap, its half, its quarter and so on, ascending.

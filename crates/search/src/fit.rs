@@ -2,6 +2,7 @@
 
 use crate::SearchError;
 use crate::cost::{self, Equal};
+use crate::estimate::part_of_rows;
 use crate::family::Family;
 use crate::halving::{Found, Search, search};
 use crate::iterations::Chosen;
@@ -28,6 +29,12 @@ pub const STANDARD: usize = 96_000;
 pub const STRONG: usize = 400_000;
 /// Most updates that a time limit is turned into.
 const MOST_UPDATES: f64 = 1e10;
+
+/// The most updates of each family's search that the rows of a density pay for: an update costs the same however few they are, since it
+/// goes through all nodes of the normaliser, and long searches find what few rows are validated by.
+pub fn updates_of_rows(rows: usize) -> usize {
+    (STANDARD as f64 * part_of_rows(rows)) as usize
+}
 
 /// What is searched: the cap, the families and how long.
 #[derive(Clone, Debug)]

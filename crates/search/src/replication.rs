@@ -226,6 +226,14 @@ impl Source {
         self.task() == Task::Density
     }
 
+    /// Number of observations, those for the test of a table included.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Simulation { train, valid, .. } => train + valid,
+            Self::Table(source) => source.table.rows(),
+        }
+    }
+
     /// Name of the data, as the user writes it.
     pub fn name(&self) -> String {
         match self {

@@ -90,10 +90,19 @@ impl Frozen {
     }
 }
 
+/// Records of fits that wait to be written, each with its number.
+#[derive(Debug, Default)]
+struct Waiting {
+    next: u64,
+    rows: Vec<(u64, [Value; 14])>,
+}
+
 /// An open store.
 #[derive(Debug)]
 pub struct Store {
     connection: Mutex<Connection>,
+    /// Records of fits that wait for the connection.
+    waiting: Mutex<Waiting>,
     path: PathBuf,
     /// Version of its tables.
     version: i64,
@@ -231,7 +240,45 @@ impl Store {
             made.backend.into(),
             made.bits.into(),
         ];
-        self.with(|c| FIT.insert(c, &row))
+        let number = {
+            let mut waiting = self.waiting();
+            waiting.next += 1;
+            let number = waiting.next;
+            waiting.rows.push((number, row));
+            number
+        };
+        self.with(|c| self.write_waiting(c, number))
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a record and all that wait beside it in one transaction, unless somebody else has written it. Where that fails, the
+    /// others are left to their own threads, so that everyone learns of its own failure.
+    fn write_waiting(&self, c: &Connection, number: u64) -> rusqlite::Result<()> {
+        let rows = std::mem::take(&mut self.waiting().rows);
+        if !rows.iter().any(|(own, _)| *own == number) {
+            self.waiting().rows.extend(rows);
+            return Ok(());
+        }
+        let write = || {
+            c.execute_batch("BEGIN IMMEDIATE")?;
+            rows.iter().try_for_each(|(_, row)| FIT.insert(c, row))?;
+            c.execute_batch("COMMIT")
+        };
+        let Err(error) = write() else { return Ok(()) };
+        if !c.is_autocommit() {
+            let _ = c.execute_batch("ROLLBACK");
+        }
+        if rows.len() == 1 {
+            return Err(error);
+        }
+        let (own, others) = rows
+            .into_iter()
+            .partition::<Vec<_>, _>(|(n, _)| *n == number);
+        self.waiting().rows.extend(others);
+        own.iter().try_for_each(|(_, row)| FIT.insert(c, row))
     }
 
     /// Writes the choices of a task, all at once and for good.

@@ -44,8 +44,26 @@ __device__ __forceinline__ float sum_sixteen(const float *v) {
     return rest[0];
 }
 
+// The sum over eight lanes, the same in all of them: i with i + 4, then + 2, + 1.
+__device__ __forceinline__ double sum_eight(double v) {
+    unsigned mask = lanes_mask();
+#pragma unroll
+    for (int step = 4; step > 0; step /= 2) v += __shfl_xor_sync(mask, v, step, 16);
+    return v;
+}
+
 // A lane's number in all of them.
 __device__ __forceinline__ double from_lane(double v, int lane) { return __shfl_sync(lanes_mask(), v, lane, 16); }
+
+// Eight numbers that lie together.
+__device__ __forceinline__ void read_eight(const double *from, double *to) {
+#pragma unroll
+    for (int i = 0; i < 8; i += 2) {
+        double2 two = *reinterpret_cast<const double2 *>(from + i);
+        to[i] = two.x;
+        to[i + 1] = two.y;
+    }
+}
 
 // The largest of sixteen lanes that is a number.
 __device__ __forceinline__ float top_lanes(float v) {

@@ -1,7 +1,7 @@
-// Adam with half a warp a fit: a thread is a lane and takes its strips in turn. Weight gradients stay in registers over
-// all iterations, and the products use what the backward pass has at hand; nothing passes between threads until the
-// last sum over lanes. For many fits at once of networks whose hidden units fit the registers. Both halves of a warp go
-// the same way at the same time: one whose fit has ended goes along and leaves no trace.
+// Adam and Fisher scoring with half a warp a fit: a thread is a lane and takes its strips in turn. Weight gradients stay in
+// registers over all iterations, and the products use what the backward pass has at hand; nothing passes between threads until
+// the last sum over lanes. For many fits at once of networks whose hidden units fit the registers. Both halves of a warp go the
+// same way at the same time: one whose fit has ended goes along and leaves no trace.
 #if PART_FUSED
 
 // Numbers of a lane's state, filled up to vectors, and of a strip's.
@@ -35,15 +35,20 @@ struct Own {
     float *z;       // states: [t][strip][lane][k]
 
     float *grad(const Launch &L) const { return params + L.half.grad; }
+#if SCORING
+    double *momentum(const Launch &L) const { return reinterpret_cast<double *>(params + L.half.m); }
+    double *direction(const Launch &L) const { return reinterpret_cast<double *>(params + L.half.v); }
+#else
     float *m(const Launch &L) const { return params + L.half.m; }
     float *v(const Launch &L) const { return params + L.half.v; }
+#endif
     // Gradients of states, and zeros for one more strip: [strip][lane][k].
     float *g(const Launch &L) const { return params + L.half.g; }
     // Targets: [strip][lane].
     float *y(const Launch &L) const { return params + L.half.y; }
     // Sample numbers of the next batch: [strip][lane].
     uint32_t *rows(const Launch &L) const { return reinterpret_cast<uint32_t *>(params + L.half.rows); }
-    // Outputs and their gradients, unless there is one output and no normaliser: [strip][c][lane].
+    // Outputs and their gradients, where there are several, a normaliser or scoring: [strip][c][lane].
     float *out(const Launch &L) const { return params + L.half.out; }
     float *g_out(const Launch &L) const { return params + L.half.g_out; }
     // States on their way: [2][BACK][lane][k].
@@ -82,6 +87,12 @@ __device__ __forceinline__ float number_of(const Sums &sums, int i) {
     return k < Q ? sums.w1[j][k < Q ? k : 0] : k == Q ? sums.b1[j] : sums.w2[j][k > Q ? k - Q - 1 : 0];
 }
 
+// Where it lies among a block's coefficients.
+__device__ __forceinline__ int place_of(int i) {
+    int unit = i / (2 * Q + 1);
+    return unit < UNITS ? unit * UNIT + i % (2 * Q + 1) : UNITS * UNIT + i - UNITS * (2 * Q + 1);
+}
+
 // Sums over lanes to the gradient of a block.
 __device__ __forceinline__ void finish(const Sums &sums, float *grad, int lane) {
 #pragma unroll
@@ -90,9 +101,7 @@ __device__ __forceinline__ void finish(const Sums &sums, float *grad, int lane) 
 #pragma unroll
         for (int i = 0; i < 16; i++) sixteen[i] = number_of(sums, first + i);
         float sum = sum_sixteen(sixteen);
-        int i = first + lane, unit = i / (2 * Q + 1);
-        int at = unit < UNITS ? unit * UNIT + i % (2 * Q + 1) : UNITS * UNIT + i - UNITS * (2 * Q + 1);
-        if (i < NUMBERS) grad[at] = sum;
+        if (first + lane < NUMBERS) grad[place_of(first + lane)] = sum;
     }
 }
 
@@ -217,6 +226,10 @@ __device__ __forceinline__ void ahead(const Launch &L, const Fit &fit, const Own
         if (strip + m >= L.all_strips) break;
         int i = (strip + m) * 16 + lane;
         float f = output_row(L, own.params, 0, z[m]);
+#if SCORING
+        own.out(L)[i] = f;
+        write_state(keep + m * LINE, z[m]);
+#endif
         float slope = derivative(L.kind, fit.likelihood, own.y(L)[i], clip(f, bound));
         float left = (i < L.batch ? fit.weight : 0.0f) * through_clip(f, bound, slope);
         float g[Q];
@@ -286,25 +299,23 @@ __device__ __forceinline__ void fetch_states(const Launch &L, const Own &own, in
     async_group();
 }
 
-// One iteration back for BACK strips, and its products. At `g_at` lie this lane's gradients of the states, replaced.
-__device__ __forceinline__ void back(const float *units, const float *const *z_at, float *const *g_at, Sums &sums) {
-    float z[BACK][Q], g[BACK][Q], next[BACK][Q];
+// One iteration back for M strips, and its products; gradients of states are replaced.
+template <int M>
+__device__ __forceinline__ void back(const float *units, const float (*z)[Q], float (*g)[Q], Sums &sums) {
+    float next[M][Q];
 #pragma unroll
-    for (int m = 0; m < BACK; m++) {
-        read_state(z_at[m], z[m]);
-        read_state(g_at[m], g[m]);
+    for (int m = 0; m < M; m++)
 #pragma unroll
         for (int k = 0; k < Q; k++) {
             next[m][k] = g[m][k];
             sums.b2[k] = sums.b2[k] + g[m][k];
         }
-    }
 #pragma unroll
     for (int j = 0; j < UNITS; j++) {
         float unit[UNIT];
         read_unit(units + j * UNIT, unit);
 #pragma unroll
-        for (int m = 0; m < BACK; m++) {
+        for (int m = 0; m < M; m++) {
             float u = unit[Q], h;
 #pragma unroll
             for (int k = 0; k < Q; k++) u = fmaf(unit[k], z[m][k], u);
@@ -322,7 +333,9 @@ __device__ __forceinline__ void back(const float *units, const float *const *z_a
         }
     }
 #pragma unroll
-    for (int m = 0; m < BACK; m++) write_state(g_at[m], next[m]);
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int k = 0; k < Q; k++) g[m][k] = next[m][k];
 }
 
 // Back through all iterations for the strips `start..end`, BACK at once, and the products of the blocks. Where some are
@@ -337,8 +350,6 @@ __device__ __forceinline__ void behind(const Launch &L, const Own &own, int star
         int block = block_at(L, t);
         const float *units = units_of(L, own.params, block);
         for (int strip = start; strip < end; strip += BACK) {
-            const float *states[BACK];
-            float *gradients[BACK];
 #if SHARED_STATES
             const float *z = own.z + (t * L.all_strips + strip) * LINE + lane * WIDE;
 #else
@@ -349,13 +360,17 @@ __device__ __forceinline__ void behind(const Launch &L, const Own &own, int star
                          own.coming(L) + buffer * BACK * LINE, lane);
             async_wait<1>();
 #endif
+            float states[BACK][Q], gradients[BACK][Q], *at[BACK];
 #pragma unroll
             for (int m = 0; m < BACK; m++) {
                 bool there = strip + m < end;
-                states[m] = there || !SHARED_STATES ? z + m * LINE : z;
-                gradients[m] = g + (there ? strip + m : L.all_strips) * LINE;
+                at[m] = g + (there ? strip + m : L.all_strips) * LINE;
+                read_state(there || !SHARED_STATES ? z + m * LINE : z, states[m]);
+                read_state(at[m], gradients[m]);
             }
-            back(units, states, gradients, sums);
+            back<BACK>(units, states, gradients, sums);
+#pragma unroll
+            for (int m = 0; m < BACK; m++) write_state(at[m], gradients[m]);
         }
         if (L.blocks > 1) {
             finish(sums, own.grad(L) + L.input_len + block * L.block_len, lane);
@@ -389,6 +404,215 @@ __device__ __forceinline__ void input_products(const Launch &L, const Own &own, 
     }
 }
 
+// The gradient of the batch whose samples are there.
+__device__ __forceinline__ void gradient_of(const Launch &L, const Fit &fit, const Own &own, int lane) {
+    Head head = {};
+    for (int strip = 0; strip < L.all_strips; strip += FORWARD) ahead<FORWARD>(L, fit, own, strip, lane, head);
+#if SINGLE
+    finish_row(head.row, head.bias, own.grad(L) + output_at(L), lane);
+#else
+    turn(L, fit, own, lane);
+#endif
+    Sums sums;
+    clear(sums);
+    for (int start = 0; start < L.all_strips; start += L.at_once)
+        behind(L, own, start, start + L.at_once < L.all_strips ? start + L.at_once : L.all_strips, lane, sums);
+    if (L.blocks == 1) finish(sums, own.grad(L) + L.input_len, lane);
+    input_products(L, own, lane);
+}
+
+#if SCORING
+// Lines of a block to where the information is made of them.
+__device__ __forceinline__ void put_lines(const Sums &sums, float *lines) {
+#pragma unroll
+    for (int i = 0; i < NUMBERS; i++) lines[place_of(i) * 16] = number_of(sums, i);
+}
+
+// Lines of the factor of the information, [strip][padded word][lane], of the batch whose states are there.
+__device__ __forceinline__ void information_lines(const Launch &L, const Fit &fit, const Own &own, int update, float *rows,
+                                                  int lane) {
+    uint64_t signs = nth(fit.signs, (uint64_t)update);
+    const float *last = own.z + L.iterations * L.all_strips * LINE + lane * WIDE;
+#pragma unroll 1
+    for (int strip = 0; strip < L.strips; strip++, rows += (L.padded + 1) * 16) {
+        int i = strip * 16 + lane, at = strip * L.outputs * 16 + lane;
+        double weight = sqrt((double)(i < L.batch ? fit.weight : 0.0f));
+        information_seed(L, fit, signs, i, weight, own.out(L) + at, own.g_out(L) + at);
+        float g[1][Q], z[1][Q], coming[Q];
+        output_backward(L, own.params, own.g_out(L) + at, g[0]);
+        read_state(last + strip * LINE, coming);
+        for (int c = 0; c < L.outputs; c++) {
+            float left = own.g_out(L)[at + c * 16], *to = rows + (output_at(L) + c * (Q + 1)) * 16;
+#pragma unroll
+            for (int k = 0; k < Q; k++) to[k * 16] = fmaf(left, coming[k], 0.0f);
+            to[Q * 16] = 0.0f + left;
+        }
+        Sums sums;
+        clear(sums);
+        read_state(last + (strip - L.all_strips) * LINE, coming);
+#pragma unroll 1
+        for (int t = L.iterations - 1; t >= 0; t--) {
+#pragma unroll
+            for (int k = 0; k < Q; k++) z[0][k] = coming[k];
+            read_state(own.z + ((t > 0 ? t - 1 : 0) * L.all_strips + strip) * LINE + lane * WIDE, coming);
+            int block = block_at(L, t);
+            back<1>(units_of(L, own.params, block), z, g, sums);
+            if (L.blocks > 1) {
+                put_lines(sums, rows + (L.input_len + block * L.block_len) * 16);
+                clear(sums);
+            }
+        }
+        if (L.blocks == 1) put_lines(sums, rows + L.input_len * 16);
+#pragma unroll 1
+        for (int c = 0; c <= L.d; c++) {
+            float right = c < L.d ? own.x(L)[(strip * L.d + c) * 16 + lane] : 1.0f;
+#pragma unroll
+            for (int k = 0; k < Q; k++) rows[(k * (L.d + 1) + c) * 16] = fmaf(g[0][k], right, 0.0f);
+        }
+    }
+}
+
+// Columns of the factor, sixteen at a time, and groups of eight of them that are on their way while the panel before is solved:
+// as many as the registers hold.
+#define AHEAD (FUSED_BLOCKS > 8 ? 2 : 4)
+#define GROUPS_AHEAD (FUSED_BLOCKS > 8 ? 4 : 7)
+
+// The factor that is solved with, of n rows.
+struct Factor {
+    const double *u, *inverses;
+    int n, stride;
+};
+
+// What a panel of eight rows needs on the way down: a number a lane.
+struct Down {
+    double inverse, row[PANEL], next[AHEAD][PANEL];
+};
+
+__device__ __forceinline__ void fetch_down(const Factor &f, int first, int lane, Down &d) {
+    const double *rows = f.u + first * f.stride + lane;
+    bool own = first + lane < f.n && lane < PANEL;
+    d.inverse = own ? f.inverses[first + lane] : 0.0;
+#pragma unroll
+    for (int k = 0; k < PANEL; k++) d.row[k] = own && k < lane ? rows[k * f.stride + first] : 0.0;
+#pragma unroll
+    for (int c = 0; c < AHEAD; c++) {
+        int j = first + PANEL + c * 16;
+#pragma unroll
+        for (int k = 0; k < PANEL; k++) d.next[c][k] = j + lane < f.n ? rows[k * f.stride + j] : 0.0;
+    }
+}
+
+__device__ __forceinline__ void solve_down(const Factor &f, int first, int lane, const Down &d, double *x) {
+    bool own = first + lane < f.n && lane < PANEL;
+    double value = own ? x[first + lane] : 0.0, solved[PANEL];
+#pragma unroll
+    for (int k = 0; k < PANEL; k++) {
+        solved[k] = from_lane(value * d.inverse, k);
+        value = lane == k ? solved[k] : lane > k ? fma(-solved[k], d.row[k], value) : value;
+    }
+    if (own) x[first + lane] = value;
+#pragma unroll
+    for (int c = 0; c < AHEAD; c++) {
+        int j = first + PANEL + c * 16 + lane;
+        if (j < f.n) {
+            double sum = x[j];
+#pragma unroll
+            for (int k = 0; k < PANEL; k++) sum = fma(-solved[k], d.next[c][k], sum);
+            x[j] = sum;
+        }
+    }
+    const double *rows = f.u + first * f.stride;
+#pragma unroll 2
+    for (int j = first + PANEL + AHEAD * 16 + lane; j < f.n; j += 16) {
+        double sum = x[j];
+#pragma unroll
+        for (int k = 0; k < PANEL; k++) sum = fma(-solved[k], rows[k * f.stride + j], sum);
+        x[j] = sum;
+    }
+    sync_warp();
+}
+
+// The same on the way up. Row k of a panel belongs to lane k of the first eight, or k + 4 from the fifth on; eight lanes have
+// partial sums of four rows.
+struct Up {
+    double inverse, column[PANEL], coming[GROUPS_AHEAD][4];
+};
+
+__device__ __forceinline__ int row_of(int lane) { return (lane & 7) < 4 ? (lane >> 3) * 4 + (lane & 7) : -1; }
+
+__device__ __forceinline__ void fetch_up(const Factor &f, int first, int lane, Up &u) {
+    int row = row_of(lane), end = first + PANEL;
+    bool own = first >= 0 && row >= 0 && first + row < f.n;
+    u.inverse = own ? f.inverses[first + row] : 0.0;
+#pragma unroll
+    for (int k = 0; k < PANEL; k++)
+        u.column[k] = own && k > row && first + k < f.n ? f.u[(first + row) * f.stride + first + k] : 0.0;
+    const double *rows = f.u + (first + (lane >> 3) * 4) * f.stride + (lane & 7);
+#pragma unroll
+    for (int c = 0; c < GROUPS_AHEAD; c++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) u.coming[c][i] = first >= 0 && end < f.n && end + 8 * c < f.stride ? rows[i * f.stride + end + 8 * c] : 0.0;
+}
+
+__device__ __forceinline__ void solve_up(const Factor &f, int first, int lane, const Up &u, double *x) {
+    int row = row_of(lane), residue = lane & 7, end = first + PANEL;
+    bool own = row >= 0 && first + row < f.n;
+    double value = own ? x[first + row] : 0.0;
+    if (end < f.n) {
+        double sums[4] = {0.0, 0.0, 0.0, 0.0};
+#pragma unroll
+        for (int c = 0; c < GROUPS_AHEAD; c++) {
+            int at = end + 8 * c + residue;
+            if (end + 8 * c >= f.stride) break;
+            double known = at < f.n ? x[at] : 0.0;
+#pragma unroll
+            for (int i = 0; i < 4; i++) sums[i] = fma(u.coming[c][i], known, sums[i]);
+        }
+        const double *rows = f.u + (first + (lane >> 3) * 4) * f.stride;
+#pragma unroll 4
+        for (int at = end + 8 * GROUPS_AHEAD + residue; at < f.stride; at += 8) {
+            double known = at < f.n ? x[at] : 0.0;
+#pragma unroll
+            for (int i = 0; i < 4; i++) sums[i] = fma(rows[i * f.stride + at], known, sums[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            double sum = sum_eight(sums[i]);
+            if (residue == i) value -= sum;
+        }
+    }
+#pragma unroll
+    for (int k = PANEL - 1; k >= 0; k--) {
+        if (first + k >= f.n) continue;
+        double done = from_lane(value * u.inverse, k < 4 ? k : k + 4);
+        value = row == k ? done : row < k ? fma(-done, u.column[k], value) : value;
+    }
+    if (own) x[first + row] = value;
+    sync_warp();
+}
+
+// Replaces x by the solution of U^T U x = b: what a panel needs is on its way while the one before is solved.
+__device__ __forceinline__ void solve_lanes(const Factor &f, double *x, int lane) {
+    Down down, next_down;
+    fetch_down(f, 0, lane, down);
+#pragma unroll 1
+    for (int first = 0; first < f.n; first += PANEL) {
+        fetch_down(f, first + PANEL, lane, next_down);
+        solve_down(f, first, lane, down, x);
+        down = next_down;
+    }
+    Up up, next_up;
+    int last = (f.n - 1) / PANEL * PANEL;
+    fetch_up(f, last, lane, up);
+#pragma unroll 1
+    for (int first = last; first >= 0; first -= PANEL) {
+        fetch_up(f, first - PANEL, lane, next_up);
+        solve_up(f, first, lane, up, x);
+        up = next_up;
+    }
+}
+#endif
+
 KERNEL_AT(fused, 32, FUSED_BLOCKS) {
     int lane = threadIdx.x & 15, half = threadIdx.x >> 4, number = blockIdx.x * 2 + half;
     Fit &fit = global_memory(L.fits)[number];
@@ -416,38 +640,75 @@ KERNEL_AT(fused, 32, FUSED_BLOCKS) {
             own.x(L)[(strip * L.d + i) * 16 + lane] = L.node_x[(size_t)(node < L.nodes ? node : first) * L.d + i];
         }
     for (int i = 0; i < WIDE; i++) own.g(L)[L.all_strips * LINE + lane * WIDE + i] = 0.0f;
-    fetch_rows(L, from, own, L.update, lane);
+    int last = L.update + L.updates, update = L.update;
+#if SCORING
+    int end = last + L.lined, first = update + L.resumed;
+    double power = L.stage_start ? 1.0 : from.power;
+#else
+    int end = last, first = update;
+#endif
+    if (first < end) fetch_rows(L, from, own, first, lane);
     sync_warp();
     for (int i = lane; i < L.packed; i += 16) {
         own.params[place[i]] = L.stage_start ? from.best[i] : from.theta[i];
+#if SCORING
+        own.momentum(L)[i] = L.stage_start ? 0.0 : from.momentum[i];
+#else
         own.m(L)[i] = L.stage_start ? 0.0f : from.m[i];
         own.v(L)[i] = L.stage_start ? 0.0f : from.v[i];
-    }
-    async_wait<0>();
-    fetch_samples(L, from, own, lane);
-    sync_warp();
-    for (int update = L.update; update < L.update + L.updates; update++) {
-        async_wait<0>();
-        bool more = update + 1 < L.update + L.updates;
-        if (more) fetch_rows(L, from, own, update + 1, lane);
-        Head head = {};
-        for (int strip = 0; strip < L.all_strips; strip += FORWARD) ahead<FORWARD>(L, from, own, strip, lane, head);
-#if SINGLE
-        finish_row(head.row, head.bias, own.grad(L) + output_at(L), lane);
-#else
-        turn(L, from, own, lane);
 #endif
-        Sums sums;
-        clear(sums);
-        for (int start = 0; start < L.all_strips; start += L.at_once)
-            behind(L, own, start, start + L.at_once < L.all_strips ? start + L.at_once : L.all_strips, lane, sums);
-        if (L.blocks == 1) finish(sums, own.grad(L) + L.input_len, lane);
-        input_products(L, own, lane);
-        if (more) {
+    }
+    if (first < end) {
+        async_wait<0>();
+        fetch_samples(L, from, own, lane);
+    }
+#if SCORING
+    if (L.resumed)
+        for (int i = lane; i < L.padded; i += 16) own.grad(L)[i] = from.gradient[i];
+#endif
+    sync_warp();
+    for (; update < end; update++) {
+        if (update >= first) {
             async_wait<0>();
-            fetch_samples(L, from, own, lane);
+            bool more = update + 1 < end;
+            if (more) fetch_rows(L, from, own, update + 1, lane);
+            gradient_of(L, from, own, lane);
+            if (more) {
+                async_wait<0>();
+                fetch_samples(L, from, own, lane);
+            }
+            sync_warp();
+        }
+#if SCORING
+        if (update == last) {
+            if (made == L.updates) {
+                for (int i = lane; i < L.padded; i += 16) fit.gradient[i] = own.grad(L)[i];
+                information_lines(L, from, own, update, global_memory(fit.rows) + lane, lane);
+            }
+            break;
+        }
+        double rate = from.rates[update];
+        power *= 0.9;
+        for (int i = lane; i < L.packed; i += 16) {
+            int at = place[i];
+            double unit = outgoing[i] ? from.outgoing_unit : 1.0;
+            own.direction(L)[i] = momentum_step(from, own.grad(L)[at], own.params[at], 1.0 - power, unit, own.momentum(L) + i);
         }
         sync_warp();
+        Factor factor = {global_memory(from.factor), global_memory(from.inverse), L.packed, stride_of(L.packed)};
+        solve_lanes(factor, own.direction(L), lane);
+        double length = step_length(from, own.direction(L), L.packed, rate);
+        bool goes_on = made == update - L.update && length >= 0.0;
+        if (!either(goes_on)) break;
+        if (goes_on) {
+            for (int i = lane; i < L.packed; i += 16) {
+                float &old = own.params[place[i]];
+                double unit = outgoing[i] ? from.outgoing_unit : 1.0;
+                old = moved(from, old, rate, length, unit * own.direction(L)[i]);
+            }
+            made++;
+        }
+#else
         float scale = gradient_scale(L, from, own.grad(L), place, lane);
         bool goes_on = made == update - L.update && scale != INFINITY;
         if (!either(goes_on)) break;
@@ -461,17 +722,25 @@ KERNEL_AT(fused, 32, FUSED_BLOCKS) {
             }
             made++;
         }
+#endif
         sync_warp();
     }
     if (made < 0) return;
     for (int i = lane; i < L.packed; i += 16) {
         fit.theta[i] = own.params[place[i]];
+#if SCORING
+        fit.momentum[i] = own.momentum(L)[i];
+#else
         fit.m[i] = own.m(L)[i];
         fit.v[i] = own.v(L)[i];
+#endif
     }
     if (lane == 0) {
-        fit.made = made;
+        fit.made = L.update - L.ordered + made;
         if (made < L.updates) fit.status = DIVERGED;
+#if SCORING
+        fit.power = power;
+#endif
     }
 }
 #endif

@@ -101,6 +101,19 @@ static inline double from_lane(double v, int lane) {
     return found;
 }
 
+// The sum over eight lanes: i with i + 4, then + 2, + 1.
+static inline double sum_eight(double v) {
+    unsigned half = block->current / 16, first = block->current / 8 * 8;
+    block->doubles[block->current] = v;
+    wait(block->halves[half], 16);
+    double sums[8];
+    for (int i = 0; i < 8; i++) sums[i] = block->doubles[first + i];
+    for (int step = 4; step > 0; step /= 2)
+        for (int i = 0; i < step; i++) sums[i] += sums[i + step];
+    wait(block->halves[half], 16);
+    return sums[0];
+}
+
 // The largest of sixteen lanes that is a number.
 static inline float top_lanes(float v) {
     unsigned half = block->current / 16, first = half * 16;
@@ -111,6 +124,8 @@ static inline float top_lanes(float v) {
     wait(block->halves[half], 16);
     return top;
 }
+
+static inline void read_eight(const double *from, double *to) { memcpy(to, from, 64); }
 
 static inline void sync_warp() { wait(block->warps[block->current / 32], 32); }
 

@@ -13,6 +13,8 @@ extern "C" int loopfit_launch(const char *name, unsigned grid, unsigned threads,
         {"fused", fused},
 #elif PART_SCORING
         {"scoring", scoring},
+#elif PART_REFRESH
+        {"refresh", refresh},
 #else
         {"validate", validate},
         {"permute_shared", permute_shared},

@@ -14,8 +14,8 @@ struct Fit {
     uint32_t *order;                 // permutations of the epochs of this launch
     float *scratch;                  // states and their gradients; null: in shared memory
     double *terms;                   // of the validation loss
-    double *average, *scaled, *factor, *inverse, *momentum;  // scoring
-    float *rows;                     // scoring: a line for each coefficient and strip
+    double *average, *factor, *inverse, *momentum;  // scoring
+    float *gradient, *rows;          // scoring: of a batch, and a line for each coefficient and strip
     uint64_t batches, signs;         // streams
     double nll[3], fisher;           // constants of the likelihood
     double damping, step_cap, memory, outgoing_unit, coupled_double, decoupled_double;
@@ -24,18 +24,17 @@ struct Fit {
     float likelihood;                // precision or rate
     float weight;                    // of a sample in a batch
     float parameter_bound, output_bound;
-    float gradient_cap, outgoing_rate, coupled;
+    float gradient_cap, outgoing_rate;
     int32_t n, valid_n;
-    int32_t refresh;
     int32_t status;
-    int32_t made;                    // updates of this launch that were made
+    int32_t made;                    // updates that were made since the order's first
 };
 
 // Where the numbers of a fit that is half a warp lie in shared memory, in words: those of the first fit begin at `at`,
 // the others are counted from its coefficients.
 struct Half {
     int32_t at, words;
-    int32_t grad, m, v, g, y, rows, out, g_out;
+    int32_t grad, m, v, g, y, rows, out, g_out;  // m and v in 64 bits for scoring: momentum and direction
     int32_t coming;                  // states on their way, or all of them
     int32_t x;                       // inputs; counted from the states where they lie with them
 };
@@ -55,6 +54,9 @@ struct Launch {
     int32_t packed, padded;          // coefficients, and words with padding
     int32_t input_len, block_len;    // words
     int32_t update, updates;         // first of this launch, and how many
+    int32_t ordered;                 // the first update of the batch order
+    int32_t resumed;                 // scoring: whether the gradient of the first is there
+    int32_t lined;                   // scoring: whether the gradient and the lines of one more are left behind
     int32_t stage_start;             // whether the optimiser is fresh
     int32_t parts, epochs;           // blocks of a fit's epochs, and epochs of a block
     int32_t all_strips;              // of a batch and of the nodes

@@ -20,8 +20,8 @@ __device__ __forceinline__ void permute_epochs(const Launch &L, bool shared) {
     int parts = L.parts, fit_number = blockIdx.x / parts, epochs = L.epochs;
     const Fit &fit = L.fits[fit_number];
     if (fit.status != RUNNING) return;
-    int in_epoch = fit.n / L.batch, first = L.update / in_epoch;
-    int last = (L.update + L.updates - 1) / in_epoch, begin = blockIdx.x % parts * epochs;
+    int in_epoch = fit.n / L.batch, first = L.ordered / in_epoch;
+    int last = (L.ordered + L.updates - 1) / in_epoch, begin = blockIdx.x % parts * epochs;
     int own = begin + threadIdx.x;
     uint16_t *orders = reinterpret_cast<uint16_t *>(shared_memory);
     if (threadIdx.x < epochs && first + own <= last) {

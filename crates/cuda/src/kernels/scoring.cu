@@ -1,34 +1,6 @@
-// Stochastic Fisher scoring: the information of a batch, its Cholesky factor, the damped step.
+// Stochastic Fisher scoring, a block of threads a fit: the gradient of a batch, the damped step, and what the next information
+// needs. Between them `refresh.cu` takes a batch into the information.
 #if PART_SCORING
-
-// R e of one sample, where R R^T is the likelihood's information at its outputs; `f` are clipped outputs.
-__device__ void information_seed(const Launch &L, const Fit &fit, uint64_t signs, int sample, double weight, const float *out,
-                                 float *seed) {
-    float bound = fit.output_bound;
-    if (L.outputs == 1 && L.kind != MULTICLASS) {
-        double f = clip(out[0], bound), fisher = fit.fisher;
-        if (L.kind == POISSON) fisher = exp_double(f);
-        if (L.kind == BERNOULLI) fisher = sigmoid_double(f) * sigmoid_double(-f);
-        double value = sqrt(fisher) * 1.0;
-        seed[0] = fabsf(out[0]) <= bound ? (float)(weight * value) : 0.0f;
-        return;
-    }
-    int classes = L.outputs;
-    double top = -INFINITY, total = 0.0, sum = 0.0;
-    for (int c = 0; c < classes; c++) top = fmax(top, (double)clip(out[16 * c], bound));
-    for (int c = 0; c < classes; c++) total += exp_double((double)clip(out[16 * c], bound) - top);
-    for (int c = 0; c < classes; c++) {
-        double p = exp_double((double)clip(out[16 * c], bound) - top) / total;
-        double e = bits_of(signs, (uint64_t)sample * classes + c) >> 63 == 0 ? 1.0 : -1.0;
-        sum += sqrt(p) * e;
-    }
-    for (int c = 0; c < classes; c++) {
-        double p = exp_double((double)clip(out[16 * c], bound) - top) / total;
-        double e = bits_of(signs, (uint64_t)sample * classes + c) >> 63 == 0 ? 1.0 : -1.0;
-        double value = sqrt(p) * e - p * sum;
-        seed[16 * c] = fabsf(out[16 * c]) <= bound ? (float)(weight * value) : 0.0f;
-    }
-}
 
 // The masses of an energy model at its nodes, to `terms`, in 64 bits: e^{f_i - log sum}.
 __device__ void node_masses(const Launch &L, const Fit &fit, const Work &w) {
@@ -78,149 +50,10 @@ __device__ void information_rows(const Launch &L, const Fit &fit, const Work &w,
     __syncthreads();
 }
 
-#define TILE 4
-
-// Products of lines over strips and lanes, blended into the average in 64 bits: a tile of the matrix is sixteen lanes'.
-__device__ void blend_information(const Launch &L, const Fit &fit, double keep, double share, float *means) {
-    int lane = threadIdx.x & 15, group = threadIdx.x >> 4, groups = blockDim.x >> 4;
-    bool energy = L.kind == ENERGY;
-    int strips = energy ? L.node_strips : L.strips, p = L.packed;
-    size_t lines = (size_t)(L.padded + 1) * 16;
-    if (energy) {
-        for (int i = group; i < p; i += groups) {
-            const float *left = fit.rows + (size_t)L.place[i] * 16 + lane, *right = fit.rows + (size_t)L.padded * 16 + lane;
-            float sum = 0.0f;
-            for (int s = 0; s < strips; s++) sum = fmaf(left[s * lines], right[s * lines], sum);
-            sum = sum_lanes(sum);
-            if (lane == 0) means[i] = sum;
-        }
-        __syncthreads();
-    }
-    const float *rows = global_memory(fit.rows);
-    double *average = global_memory(fit.average);
-    int side = (p + TILE - 1) / TILE;
-    for (int tile = group; tile < side * side; tile += groups) {
-        int i = tile / side * TILE, j = tile % side * TILE;
-        if (j < i) continue;
-        float sums[TILE * TILE];
-        const float *left[TILE], *right[TILE];
-#pragma unroll
-        for (int a = 0; a < TILE; a++) {
-            left[a] = rows + (size_t)L.place[i + a < p ? i + a : i] * 16 + lane;
-            right[a] = rows + (size_t)L.place[j + a < p ? j + a : j] * 16 + lane;
-#pragma unroll
-            for (int b = 0; b < TILE; b++) sums[a * TILE + b] = 0.0f;
-        }
-#pragma unroll 4
-        for (int s = 0; s < strips; s++) {
-            float r[TILE];
-#pragma unroll
-            for (int b = 0; b < TILE; b++) r[b] = right[b][s * lines];
-#pragma unroll
-            for (int a = 0; a < TILE; a++) {
-                float l = left[a][s * lines];
-#pragma unroll
-                for (int b = 0; b < TILE; b++) sums[a * TILE + b] = fmaf(l, r[b], sums[a * TILE + b]);
-            }
-        }
-        // A lane has the sum of an entry and writes it.
-        float sum = sum_sixteen(sums);
-        int row = i + lane / TILE, column = j + lane % TILE;
-        if (row < p && column < p && column >= row) {
-            double product = sum;
-            if (energy) product = product - (double)means[row] * (double)means[column];
-            double *to = average + (size_t)row * p + column;
-            *to = keep * *to + share * product;
-        }
-    }
-    __syncthreads();
-}
-
-__device__ __forceinline__ double unit_of(const Launch &L, const Fit &fit, int i) {
-    return L.outgoing[i] ? fit.outgoing_unit : 1.0;
-}
-
-__device__ __forceinline__ int stride_of(int n) { return ((n + 7) / 8 | 1) * 8; }
-
-#define PANEL 8
-
-// What the threads of a block share while they factor and solve.
+// What the threads of a block share while they solve.
 struct Shared {
-    double triangle[PANEL * PANEL], inverse[PANEL], partial[PANEL * PANEL];
-    double length;
-    int good;
+    double partial[PANEL * PANEL], length;
 };
-
-// Factors the triangle of a panel in place, a column a lane of the first sixteen threads.
-__device__ __forceinline__ void factor_triangle(Shared &shared, int rows, int lane) {
-    double d[PANEL];
-#pragma unroll
-    for (int k = 0; k < PANEL; k++) d[k] = lane < PANEL ? shared.triangle[k * PANEL + lane] : 0.0;
-    bool good = true;
-#pragma unroll
-    for (int k = 0; k < PANEL; k++) {
-        if (k >= rows) break;
-        double pivot = sqrt(from_lane(d[k], k));
-        double inverse = 1.0 / pivot;
-        good = good && inverse > 0.0 && inverse <= 1.7976931348623157e308;
-        d[k] = lane == k ? pivot : d[k] * inverse;
-        if (lane == k) shared.inverse[k] = inverse;
-#pragma unroll
-        for (int r = k + 1; r < PANEL; r++) d[r] = fma(-from_lane(d[k], r), d[k], d[r]);
-    }
-#pragma unroll
-    for (int k = 0; k < PANEL; k++)
-        if (lane < PANEL) shared.triangle[k * PANEL + lane] = d[k];
-    if (lane == 0) shared.good = good;
-}
-
-// U with U^T U = A + damping I, a panel of rows at a time; every entry takes off the rows above in ascending order. False
-// if A is not positive definite.
-__device__ bool factor(const Launch &L, const Fit &fit, const double *a, double damping, Shared &shared) {
-    int n = L.packed, stride = stride_of(n);
-    double *u = global_memory(fit.factor);
-    for (int first = 0; first < n; first += PANEL) {
-        int rows = n - first < PANEL ? n - first : PANEL;
-        for (int base = first; base < stride; base += blockDim.x) {
-            int j = base + threadIdx.x;
-            double s[PANEL];
-#pragma unroll
-            for (int k = 0; k < PANEL; k++) {
-                s[k] = k < rows && j < n && j >= first + k ? a[(size_t)(first + k) * n + j] : 0.0;
-                if (j == first + k) s[k] += damping;
-            }
-            if (j < n) {
-#pragma unroll 2
-                for (int i = 0; i < first; i++) {
-                    const double *row = u + (size_t)i * stride;
-                    double own = row[j];
-#pragma unroll
-                    for (int k = 0; k < PANEL; k++) s[k] = fma(-row[first + k], own, s[k]);
-                }
-            }
-            if (base == first) {
-                if (threadIdx.x < PANEL)
-#pragma unroll
-                    for (int k = 0; k < PANEL; k++) shared.triangle[k * PANEL + threadIdx.x] = s[k];
-                __syncthreads();
-                if (threadIdx.x < 16) factor_triangle(shared, rows, threadIdx.x);
-                __syncthreads();
-                if (!shared.good) return false;
-                if (threadIdx.x < rows) fit.inverse[first + threadIdx.x] = shared.inverse[threadIdx.x];
-            }
-#pragma unroll
-            for (int k = 0; k < PANEL; k++) {
-                if (k >= rows) break;
-                s[k] = j == first + k ? shared.triangle[k * PANEL + k] : s[k] * shared.inverse[k];
-                if (j >= first + k && j < stride) u[(size_t)(first + k) * stride + j] = j < n ? s[k] : 0.0;
-#pragma unroll
-                for (int r = k + 1; r < PANEL; r++) s[r] = fma(-shared.triangle[k * PANEL + r], s[k], s[r]);
-            }
-        }
-        __syncthreads();
-    }
-    return true;
-}
 
 // Replaces x, which lies in shared memory, by the solution of U^T U x = b.
 __device__ void solve(const Launch &L, const Fit &fit, double *x, Shared &shared) {
@@ -287,30 +120,6 @@ __device__ void solve(const Launch &L, const Fit &fit, double *x, Shared &shared
     }
 }
 
-// Takes a batch into the average information and factors it; false if that is hopeless.
-__device__ bool refresh(const Launch &L, Fit &fit, const Work &w, int step, double past, Shared &shared) {
-    double share = (1.0 - fit.memory) / (1.0 - past);
-    information_rows(L, fit, w, nth(fit.signs, (uint64_t)step));
-    // The gradient is still needed: means go behind the lines.
-    float *means = fit.rows + (size_t)(L.kind == ENERGY ? L.node_strips : L.strips) * (L.padded + 1) * 16;
-    blend_information(L, fit, 1.0 - share, share, means);
-    const double *information = fit.average;
-    int p = L.packed;
-    if (fit.outgoing_unit != 1.0) {
-        for (int i = threadIdx.x; i < p * p; i += blockDim.x)
-            fit.scaled[i] = fit.average[i] * (unit_of(L, fit, i / p) * unit_of(L, fit, i % p));
-        __syncthreads();
-        information = fit.scaled;
-    }
-    double damping = fit.damping;
-    for (int attempt = 0; attempt < 8; attempt++) {
-        if (factor(L, fit, information, damping, shared)) return true;
-        __syncthreads();
-        damping *= 10.0;
-    }
-    return false;
-}
-
 KERNEL(scoring, GRADIENT_THREADS) {
     Fit &fit = L.fits[blockIdx.x];
     if (fit.status != RUNNING) return;
@@ -323,67 +132,51 @@ KERNEL(scoring, GRADIENT_THREADS) {
     Shared &shared = *reinterpret_cast<Shared *>(rest);
     double *direction = reinterpret_cast<double *>(rest) + sizeof(Shared) / 8;
     float *params = const_cast<float *>(w.params);
-    int p = L.packed, made = 0;
-    double past = L.stage_start ? 1.0 : fit.past, power = L.stage_start ? 1.0 : fit.power;
-    if (L.stage_start) {
-        for (int i = threadIdx.x; i < p * p; i += blockDim.x) fit.average[i] = 0.0;
+    int p = L.packed, last = L.update + L.updates, made = 0;
+    double power = L.stage_start ? 1.0 : fit.power;
+    if (L.stage_start)
         for (int i = threadIdx.x; i < p; i += blockDim.x) fit.momentum[i] = 0.0;
-    }
     __syncthreads();
     spread(L, fit.theta, params);
-    for (int update = L.update; update < L.update + L.updates; update++) {
-        w.rows = batch_rows(L, fit, update);
-        passes(L, fit, w);
-        products(L, w);
+    for (int update = L.update; update < last + L.lined; update++) {
+        if (L.resumed && update == L.update) {
+            for (int i = threadIdx.x; i < L.padded; i += blockDim.x) w.grad[i] = fit.gradient[i];
+        } else {
+            w.rows = batch_rows(L, fit, update);
+            passes(L, fit, w);
+            products(L, w);
+        }
         __syncthreads();
-        bool good = true;
-        if (update < 20 || update % fit.refresh == 0) {
-            past *= fit.memory;
-            good = refresh(L, fit, w, update, past, shared);
+        if (update == last) {
+            for (int i = threadIdx.x; i < L.padded; i += blockDim.x) fit.gradient[i] = w.grad[i];
+            information_rows(L, fit, w, nth(fit.signs, (uint64_t)update));
+            break;
         }
-        if (good) {
-            double rate = fit.rates[update];
-            power *= 0.9;
-            for (int i = threadIdx.x; i < p; i += blockDim.x) {
-                int at = L.place[i];
-                double g = (double)w.grad[at] + fit.coupled_double * (double)params[at];
-                double m = 0.9 * fit.momentum[i] + (1.0 - 0.9) * g;
-                fit.momentum[i] = m;
-                direction[i] = unit_of(L, fit, i) * (m / (1.0 - power));
-            }
-            __syncthreads();
-            solve(L, fit, direction, shared);
-            if (threadIdx.x == 0) {
-                double sum = 0.0;
-#pragma unroll 8
-                for (int i = 0; i < p; i++) sum += direction[i] * direction[i];
-                double norm = sqrt(sum);
-                bool finite = norm <= 1.7976931348623157e308;
-                shared.length = finite ? fmin(rate, fit.step_cap / norm) : -1.0;
-            }
-            __syncthreads();
-            double length = shared.length;
-            good = length >= 0.0;
-            if (good)
-                for (int i = threadIdx.x; i < p; i += blockDim.x) {
-                    double old = params[L.place[i]], bound = fit.parameter_bound;
-                    double moved = old - rate * fit.decoupled_double * old - length * (unit_of(L, fit, i) * direction[i]);
-                    if (moved < -bound) moved = -bound;
-                    if (moved > bound) moved = bound;
-                    params[L.place[i]] = (float)moved;
-                }
-            __syncthreads();
+        double rate = fit.rates[update];
+        power *= 0.9;
+        for (int i = threadIdx.x; i < p; i += blockDim.x) {
+            int at = L.place[i];
+            direction[i] = momentum_step(fit, w.grad[at], params[at], 1.0 - power, unit_of(L, fit, i), fit.momentum + i);
         }
-        if (!good) {
+        __syncthreads();
+        solve(L, fit, direction, shared);
+        if (threadIdx.x == 0) shared.length = step_length(fit, direction, p, rate);
+        __syncthreads();
+        double length = shared.length;
+        if (!(length >= 0.0)) {
             if (threadIdx.x == 0) fit.status = DIVERGED;
             break;
         }
+        for (int i = threadIdx.x; i < p; i += blockDim.x) {
+            float &own = params[L.place[i]];
+            own = moved(fit, own, rate, length, unit_of(L, fit, i) * direction[i]);
+        }
+        __syncthreads();
         made++;
     }
     for (int i = threadIdx.x; i < p; i += blockDim.x) fit.theta[i] = params[L.place[i]];
     if (threadIdx.x == 0) {
-        fit.made = made;
-        fit.past = past;
+        fit.made = L.update - L.ordered + made;
         fit.power = power;
     }
 }

@@ -36,7 +36,7 @@ __device__ __forceinline__ void begin_stage(const Launch &L, Fit &fit) {
 // One coefficient's step of Adam (paper F.4.3).
 __device__ __forceinline__ float adam_step(const Fit &fit, float g, float scale, float rate, const float *schedule, float old,
                                            float *m, float *v) {
-    g = fmaf(fit.coupled, old, scale * g);
+    g = fmaf((float)fit.coupled_double, old, scale * g);
     *m = fmaf(0.9f, *m, (float)(1.0 - 0.9) * g);
     *v = fmaf(0.999f, *v, (float)(1.0 - 0.999) * (g * g));
     float direction = *m / (sqrtf(*v * schedule[2]) + 1e-8f);
@@ -94,6 +94,6 @@ KERNEL(adam, GRADIENT_THREADS) {
         __syncthreads();
     }
     for (int i = threadIdx.x; i < L.packed; i += blockDim.x) fit.theta[i] = params[L.place[i]];
-    if (threadIdx.x == 0) fit.made = made;
+    if (threadIdx.x == 0) fit.made = L.update - L.ordered + made;
 }
 #endif

@@ -43,7 +43,8 @@ fn adam_in_half_warps_has_the_bits_of_the_processor() {
 #[test]
 fn scoring_has_the_bits_of_the_processor() {
     let specs: Vec<FitSpec> = (0..12).map(|i| spec(i, true)).collect();
-    compare(&specs, Kernels::Fastest);
+    compare(&specs, Kernels::Block);
+    compare(&specs, Kernels::HalfWarp);
 }
 
 /// Orders that leave room for few epochs in shared memory, and for none.

@@ -19,9 +19,10 @@ pub(super) struct Backward<'a, const Q: usize, const SMOOTH: bool> {
     pub(super) at: Steps<'a>,
 }
 
-/// What is kept of all iterations, the last one first.
+/// Some steps, counted from the last iteration: what is kept of all of them in `h` and `g`, of these alone in `a`.
 pub(super) struct Steps<'a> {
     pub(super) strips: usize,
+    pub(super) steps: Range<usize>,
     pub(super) h: &'a [Lane],
     pub(super) a: &'a mut [Lane],
     pub(super) g: &'a mut [Lane],
@@ -30,7 +31,7 @@ pub(super) struct Steps<'a> {
 impl<const Q: usize, const SMOOTH: bool> Lanewise for Backward<'_, Q, SMOOTH> {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
-        let parts = self.p.iterations.div_ceil(steps_at_once::<S>(Q));
+        let parts = self.at.steps.len().div_ceil(steps_at_once::<S>(Q));
         Strips::<S, Q, true>::tiles(self.at.strips) * parts
     }
 
@@ -41,13 +42,14 @@ impl<const Q: usize, const SMOOTH: bool> Lanewise for Backward<'_, Q, SMOOTH> {
             piece as u32,
             Strips::<S, Q, true>::tiles(self.at.strips) as u32,
         );
-        let parts = self.p.iterations.div_ceil(steps_at_once::<S>(Q)) as u32;
+        let parts = self.at.steps.len().div_ceil(steps_at_once::<S>(Q)) as u32;
         let (tile, part) = match steps_at_once::<S>(Q) {
             1 => (piece % tiles, piece / tiles),
             _ => (piece / parts, piece % parts),
         };
-        let (tile, first) = (tile as usize, part as usize * steps_at_once::<S>(Q));
-        let end = self.p.iterations.min(first + steps_at_once::<S>(Q));
+        let Range { start, end } = self.at.steps;
+        let (tile, first) = (tile as usize, start + part as usize * steps_at_once::<S>(Q));
+        let end = end.min(first + steps_at_once::<S>(Q));
         run_strips!(self, s, Strips<S, Q, true>, S, self.at.strips, tile, first..end);
     }
 }
@@ -74,8 +76,8 @@ impl<const Q: usize, const SMOOTH: bool> Backward<'_, Q, SMOOTH> {
         for step in steps {
             let units = &self.params[p.units(p.block_at(p.step_at(step)))];
             let first = step * strips + strip;
-            let range = first * p.r..(first + M) * p.r;
-            let (h, a) = (&self.at.h[range.clone()], &mut self.at.a[range]);
+            let h = &self.at.h[first * p.r..][..M * p.r];
+            let a = &mut self.at.a[(first - self.at.steps.start * strips) * p.r..][..M * p.r];
             g = block_backward::<S, Q, M, SMOOTH>(s, units, g, h, a);
             keep(s, &mut self.at.g[(first + strips) * Q..][..M * Q], &g);
         }

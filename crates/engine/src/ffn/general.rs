@@ -67,13 +67,18 @@ pub(super) fn forward(
 /// As [`super::backward::Backward`].
 pub(super) fn backward(level: Level, p: &Packing, params: &[f32], at: Steps<'_>) {
     let (q, r) = (p.q, p.r);
-    let Steps { strips, h, a, g } = at;
+    let Steps {
+        strips,
+        steps,
+        h,
+        a,
+        g,
+    } = at;
     let mut room = vec![Lane::ZERO; if p.is_smooth() { strips * r } else { 0 }];
-    for step in 0..p.iterations {
+    for (step, a) in steps.zip(a.chunks_exact_mut(strips * r)) {
         let hidden = p.hidden(level, params, p.block_at(p.step_at(step)));
         let (old, new) = g[step * strips * q..][..2 * strips * q].split_at_mut(strips * q);
-        let range = step * strips * r..(step + 1) * strips * r;
-        let (h, a) = (&h[range.clone()], &mut a[range]);
+        let h = &h[step * strips * r..][..strips * r];
         match p.is_smooth() {
             true => hidden.smooth_backward(old, &mut room, a, new),
             false => hidden.backward(old, h, a, new),

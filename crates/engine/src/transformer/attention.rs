@@ -5,7 +5,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use crate::products::{TILE, first_part};
-use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
+use loopfit_numerics::lanes::{Lane, Lanewise, Level, Simd};
 
 /// Attention of all strips: weights `p` (`[strip][N][N]`) and averages `o` (`[strip][N][q]`) from
 /// the rows `qkv` (`[strip][N][3q]`: query, key, value).
@@ -20,26 +20,37 @@ pub(super) struct Attention<'a> {
     pub(super) o: &'a mut [Lane],
 }
 
-impl Lanewise for Attention<'_> {
+impl Attention<'_> {
+    /// Runs at a level; short rows stay in registers.
+    pub(super) fn run(self, level: Level) {
+        with_row_length!(level, self.q, |Q| OfLength::<_, Q>(self), {
+            level.lanewise(OfLength::<_, 0>(self));
+        });
+    }
+}
+
+/// Query, key and value of `Q` numbers; of any number if it is zero.
+struct OfLength<T, const Q: usize>(T);
+
+impl<const Q: usize> Lanewise for OfLength<Attention<'_>, Q> {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
-        self.p.len() / (self.n * self.n)
+        self.0.p.len() / (self.0.n * self.0.n)
     }
 
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, strip: usize) {
-        let (n, q) = (self.n, self.q);
+        let Attention { n, q, .. } = self.0;
         let scale = s.splat(1.0 / (q as f32).sqrt());
-        let qkv = &self.qkv[strip * n * 3 * q..][..n * 3 * q];
-        let p = &mut self.p[strip * n * n..][..n * n];
-        let o = &mut self.o[strip * n * q..][..n * q];
+        let qkv = &self.0.qkv[strip * n * 3 * q..][..n * 3 * q];
+        let p = &mut self.0.p[strip * n * n..][..n * n];
+        let o = &mut self.0.o[strip * n * q..][..n * q];
         let [query, key, value] = projections(qkv, q);
-        products(s, [n, n, q], query, key, p, n);
+        dots::<S, Q>(s, [n, q], query, key, p);
         for row in p.chunks_exact_mut(n) {
             softmax(s, row, scale);
         }
-        let weights = Factor::rows(p, n);
-        products(s, [n, q, n], weights, value.transposed(), o, q);
+        combine::<S, Q>(s, [n, q], Factor::rows(p, n), value, o, q);
     }
 }
 
@@ -60,40 +71,42 @@ pub(super) struct AttentionBackward<'a> {
     pub(super) g_logits: &'a mut [Lane],
 }
 
-impl Lanewise for AttentionBackward<'_> {
+impl AttentionBackward<'_> {
+    /// Runs at a level; short rows stay in registers.
+    pub(super) fn run(self, level: Level) {
+        with_row_length!(level, self.q, |Q| OfLength::<_, Q>(self), {
+            level.lanewise(OfLength::<_, 0>(self));
+        });
+    }
+}
+
+impl<const Q: usize> Lanewise for OfLength<AttentionBackward<'_>, Q> {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
-        self.p.len() / (self.n * self.n)
+        self.0.p.len() / (self.0.n * self.0.n)
     }
 
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, strip: usize) {
-        let (n, q) = (self.n, self.q);
+        let AttentionBackward { n, q, .. } = self.0;
         let scale = s.splat(1.0 / (q as f32).sqrt());
-        let g_logits = &mut self.g_logits[..n * n];
-        let qkv = &self.qkv[strip * n * 3 * q..][..n * 3 * q];
-        let p = &self.p[strip * n * n..][..n * n];
-        let g_o = &self.g_o[strip * n * q..][..n * q];
-        let g_qkv = &mut self.g_qkv[strip * n * 3 * q..][..n * 3 * q];
+        let g_logits = &mut self.0.g_logits[..n * n];
+        let qkv = &self.0.qkv[strip * n * 3 * q..][..n * 3 * q];
+        let p = &self.0.p[strip * n * n..][..n * n];
+        let g_o = &self.0.g_o[strip * n * q..][..n * q];
+        let g_qkv = &mut self.0.g_qkv[strip * n * 3 * q..][..n * 3 * q];
         let [query, key, value] = projections(qkv, q);
         let (weights, g_o) = (Factor::rows(p, n), Factor::rows(g_o, q));
         let to = &mut g_qkv[2 * q..];
-        products(
-            s,
-            [n, q, n],
-            weights.transposed(),
-            g_o.transposed(),
-            to,
-            3 * q,
-        );
-        products(s, [n, n, q], g_o, value, g_logits, n);
+        combine::<S, Q>(s, [n, q], weights.transposed(), g_o, to, 3 * q);
+        dots::<S, Q>(s, [n, q], g_o, value, g_logits);
         for (g, p) in g_logits.chunks_exact_mut(n).zip(p.chunks_exact(n)) {
             softmax_backward(s, g, p, scale);
         }
         let g = Factor::rows(g_logits, n);
-        products(s, [n, q, n], g, key.transposed(), g_qkv, 3 * q);
+        combine::<S, Q>(s, [n, q], g, key, g_qkv, 3 * q);
         let to = &mut g_qkv[q..];
-        products(s, [n, q, n], g.transposed(), query.transposed(), to, 3 * q);
+        combine::<S, Q>(s, [n, q], g.transposed(), query, to, 3 * q);
     }
 }
 
@@ -164,6 +177,144 @@ impl<'a> Factor<'a> {
             down: self.along,
             along: self.down,
             ..self
+        }
+    }
+}
+
+/// Rows that are taken at a time: with `q` numbers each, and as many of another, they stay in registers.
+const fn most_rows<S: Simd>(q: usize) -> usize {
+    match (S::REGISTERS >= 32, q) {
+        (true, 0..=4) => 4,
+        (true, _) => 2,
+        (false, 0..=3) => 3,
+        (false, 4) => 2,
+        (false, _) => 1,
+    }
+}
+
+/// `$part::<S, Q, R>($s, i, ...)` for rows `i..i + R`, all `$n` of them. Constant conditions: parts that a level does not have
+/// are not compiled.
+macro_rules! by_rows {
+    ($n:expr, $part:ident::<$S:ident, $Q:ident>($s:expr, $($more:expr),*)) => {
+        let mut i = 0;
+        while i < $n {
+            let now = first_part::<$S>($n - i, const { most_rows::<$S>($Q) });
+            match now {
+                1 => $part::<$S, $Q, 1>($s, i, $($more),*),
+                2 if const { most_rows::<$S>($Q) >= 2 } => $part::<$S, $Q, 2>($s, i, $($more),*),
+                3 if const { most_rows::<$S>($Q) >= 3 } => $part::<$S, $Q, 3>($s, i, $($more),*),
+                4 if const { most_rows::<$S>($Q) >= 4 } => $part::<$S, $Q, 4>($s, i, $($more),*),
+                _ => unreachable!("parts are not larger"),
+            }
+            i += now;
+        }
+    };
+}
+
+/// `to[i][j] = sum_k a[i][k] b[j][k]` for rows of `q` numbers, `n` of each; `q` is `Q` unless that is zero.
+#[inline(always)]
+fn dots<S: Simd, const Q: usize>(
+    s: S,
+    [n, q]: [usize; 2],
+    a: Factor<'_>,
+    b: Factor<'_>,
+    to: &mut [Lane],
+) {
+    if Q == 0 {
+        return products(s, [n, n, q], a, b, to, n);
+    }
+    // What makes the unchecked reads of `dots_of` sound.
+    assert!(n > 0 && to.len() == n * n && a.along == 1 && b.along == 1);
+    let last = |f: Factor<'_>| (n - 1) * f.down + Q - 1;
+    assert!(last(a) < a.lines.len() && last(b) < b.lines.len());
+    by_rows!(n, dots_of::<S, Q>(s, n, a, b, to));
+}
+
+/// Rows `i..i + R` of [`dots`].
+#[inline(always)]
+fn dots_of<S: Simd, const Q: usize, const R: usize>(
+    s: S,
+    i: usize,
+    n: usize,
+    a: Factor<'_>,
+    b: Factor<'_>,
+    to: &mut [Lane],
+) {
+    let mut left = [[s.splat(0.0); Q]; R];
+    for r in 0..R {
+        for k in 0..Q {
+            // SAFETY: i + r < n, k < Q; `dots` looked at the last entry.
+            left[r][k] = s.load(unsafe { a.lines.get_unchecked((i + r) * a.down + k) });
+        }
+    }
+    for j in 0..n {
+        let mut sums = [s.splat(0.0); R];
+        for k in 0..Q {
+            // SAFETY: j < n, k < Q; `dots` looked at the last entry.
+            let right = s.load(unsafe { b.lines.get_unchecked(j * b.down + k) });
+            for r in 0..R {
+                sums[r] = s.fma(left[r][k], right, sums[r]);
+            }
+        }
+        for r in 0..R {
+            // SAFETY: i + r < n, j < n, and `dots` looked at the length.
+            s.store(unsafe { to.get_unchecked_mut((i + r) * n + j) }, sums[r]);
+        }
+    }
+}
+
+/// `to[i] = sum_j weights[i][j] rows[j]` for `n` rows of `q` numbers, `stride` lines from one to the next of `to`; `q` is `Q` unless
+/// that is zero.
+#[inline(always)]
+fn combine<S: Simd, const Q: usize>(
+    s: S,
+    [n, q]: [usize; 2],
+    weights: Factor<'_>,
+    rows: Factor<'_>,
+    to: &mut [Lane],
+    stride: usize,
+) {
+    if Q == 0 {
+        return products(s, [n, q, n], weights, rows.transposed(), to, stride);
+    }
+    // What makes the unchecked reads of `combine_of` sound.
+    assert!(n > 0 && rows.along == 1);
+    assert!((n - 1) * (weights.down + weights.along) < weights.lines.len());
+    assert!((n - 1) * rows.down + Q <= rows.lines.len());
+    by_rows!(n, combine_of::<S, Q>(s, n, weights, rows, to, stride));
+}
+
+/// Rows `i..i + R` of [`combine`].
+#[inline(always)]
+fn combine_of<S: Simd, const Q: usize, const R: usize>(
+    s: S,
+    i: usize,
+    n: usize,
+    weights: Factor<'_>,
+    rows: Factor<'_>,
+    to: &mut [Lane],
+    stride: usize,
+) {
+    let mut sums = [[s.splat(0.0); Q]; R];
+    for j in 0..n {
+        let mut left = [s.splat(0.0); R];
+        for r in 0..R {
+            let at = (i + r) * weights.down + j * weights.along;
+            // SAFETY: i + r < n, j < n; `combine` looked at the last entry.
+            left[r] = s.load(unsafe { weights.lines.get_unchecked(at) });
+        }
+        for k in 0..Q {
+            // SAFETY: j < n, k < Q; `combine` looked at the last entry.
+            let right = s.load(unsafe { rows.lines.get_unchecked(j * rows.down + k) });
+            for r in 0..R {
+                sums[r][k] = s.fma(left[r], right, sums[r][k]);
+            }
+        }
+    }
+    for r in 0..R {
+        let to = &mut to[(i + r) * stride..][..Q];
+        for k in 0..Q {
+            s.store(&mut to[k], sums[r][k]);
         }
     }
 }

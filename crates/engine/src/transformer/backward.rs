@@ -84,21 +84,22 @@ impl Transformer {
         let mut norm = |gain: &Range<usize>, normed: &Normed, g: &mut [Lane]| {
             // Gain and bias are neighbours.
             let (acc_gain, acc_bias) = acc[gain.start..gain.end + q].split_at_mut(q);
-            level.run(NormBackward {
+            NormBackward {
                 gain: &params[gain.clone()],
                 hat: part(&normed.hat, t, rows * q),
                 inverse: part(&normed.inverse, t, rows),
                 g,
                 acc_gain,
                 acc_bias,
-            });
+            }
+            .run(level);
         };
         norm(&block.gain2, &kept.norm2, g);
         let (h, y) = (part(&kept.h, t, rows * r), part(&kept.y, t, rows * q));
         self.hidden(block, params).backward(g, h, a, u);
         norm(&block.gain1, &kept.norm1, u);
         affine_backward(level, &params[block.out.clone()], u, q, g_o, q);
-        level.lanewise(AttentionBackward {
+        AttentionBackward {
             n,
             q,
             qkv: part(&kept.qkv, t, rows * 3 * q),
@@ -106,7 +107,8 @@ impl Transformer {
             g_o,
             g_qkv,
             g_logits,
-        });
+        }
+        .run(level);
         let add = |acc: &mut [Lane], target, left: &[Lane], rows, right: &[Lane]| {
             let (left, right) = (Factor::new(left, rows), Factor::new(right, q));
             outer_product(level, acc, target, left, right);

@@ -77,7 +77,7 @@ impl Transformer {
             part_mut(&mut kept.o, from, rows * q),
         );
         match self.lanes {
-            Lanes::Samples => level.lanewise(Attention { n, q, qkv, p, o }),
+            Lanes::Samples => Attention { n, q, qkv, p, o }.run(level),
             Lanes::Tokens => level.run(TokenAttention { n, q, qkv, p, o }),
         }
         let o = &*o;
@@ -93,26 +93,28 @@ impl Transformer {
             height: q,
         });
         let y = part_mut(&mut kept.y, from, rows * q);
-        level.run(Norm {
+        Norm {
             gain: &params[block.gain1.clone()],
             bias: &params[block.bias1.clone()],
             u,
             hat: part_mut(&mut kept.norm1.hat, from, rows * q),
             inverse: part_mut(&mut kept.norm1.inverse, from, rows),
             y,
-        });
+        }
+        .run(level);
         let h = part_mut(&mut kept.h, from, rows * r);
         let hidden = self.hidden(block, params);
         hidden.values(y, h, &mut []);
         hidden.residual(y, h, &params[block.b2.clone()], u);
-        level.run(Norm {
+        Norm {
             gain: &params[block.gain2.clone()],
             bias: &params[block.bias2.clone()],
             u,
             hat: part_mut(&mut kept.norm2.hat, from, rows * q),
             inverse: part_mut(&mut kept.norm2.inverse, from, rows),
             y: part_mut(&mut kept.s, to, rows * q),
-        });
+        }
+        .run(level);
     }
 }
 

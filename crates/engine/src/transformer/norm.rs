@@ -1,7 +1,8 @@
 //! Layer normalisation of rows (Section C.6, Step 1).
+#![allow(clippy::needless_range_loop)]
 
 use loopfit_model::reference::LAYER_NORM_STABILISER;
-use loopfit_numerics::lanes::{Kernel, Lane, Simd};
+use loopfit_numerics::lanes::{Lane, Lanewise, Level, Simd};
 
 /// Normalises every row of `q` numbers.
 ///
@@ -18,20 +19,60 @@ pub(super) struct Norm<'a> {
     pub(super) y: &'a mut [Lane],
 }
 
-impl Kernel for Norm<'_> {
-    type Output = ();
+impl Norm<'_> {
+    /// Normalises at a level; short rows stay in registers.
+    pub(super) fn run(self, level: Level) {
+        with_row_length!(level, self.gain.len(), |Q| OfLength::<_, Q>(self), {
+            level.lanewise(OfLength::<_, 0>(self));
+        });
+    }
+}
 
+/// Rows of `Q` numbers; of any number if it is zero.
+struct OfLength<T, const Q: usize>(T);
+
+impl<const Q: usize> Lanewise for OfLength<Norm<'_>, Q> {
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        let q = self.gain.len();
+    fn run<S: Simd>(&mut self, s: S, _: usize) {
+        let norm = &mut self.0;
+        let q = norm.gain.len();
         let share = s.splat(1.0 / q as f32);
         let stabiliser = s.splat(LAYER_NORM_STABILISER as f32);
         let one = s.splat(1.0);
-        let rows = self
+        let rows = norm
             .u
             .chunks_exact(q)
-            .zip(self.hat.chunks_exact_mut(q))
-            .zip(self.y.chunks_exact_mut(q).zip(self.inverse));
+            .zip(norm.hat.chunks_exact_mut(q))
+            .zip(norm.y.chunks_exact_mut(q).zip(&mut *norm.inverse));
+        if Q > 0 {
+            let (mut gains, mut biases) = ([one; Q], [one; Q]);
+            for k in 0..Q {
+                (gains[k], biases[k]) = (s.splat(norm.gain[k]), s.splat(norm.bias[k]));
+            }
+            for ((u, hat), (y, inverse)) in rows {
+                let (u, hat, y) = (&u[..Q], &mut hat[..Q], &mut y[..Q]);
+                let mut v = [one; Q];
+                let mut sum = s.splat(0.0);
+                for k in 0..Q {
+                    v[k] = s.load(&u[k]);
+                    sum = s.add(sum, v[k]);
+                }
+                let mean = s.mul(share, sum);
+                let mut squares = s.splat(0.0);
+                for k in 0..Q {
+                    v[k] = s.sub(v[k], mean);
+                    squares = s.fma(v[k], v[k], squares);
+                }
+                let scale = s.div(one, s.sqrt(s.fma(share, squares, stabiliser)));
+                s.store(inverse, scale);
+                for k in 0..Q {
+                    let normed = s.mul(v[k], scale);
+                    s.store(&mut hat[k], normed);
+                    s.store(&mut y[k], s.fma(gains[k], normed, biases[k]));
+                }
+            }
+            return;
+        }
         for ((u, hat), (y, inverse)) in rows {
             let mut sum = s.splat(0.0);
             for u in u {
@@ -46,7 +87,7 @@ impl Kernel for Norm<'_> {
             }
             let scale = s.div(one, s.sqrt(s.fma(share, squares, stabiliser)));
             s.store(inverse, scale);
-            let affine = self.gain.iter().zip(self.bias);
+            let affine = norm.gain.iter().zip(norm.bias);
             for ((hat, y), (gain, bias)) in hat.iter_mut().zip(y).zip(affine) {
                 let normed = s.mul(s.load(hat), scale);
                 s.store(hat, normed);
@@ -70,15 +111,59 @@ pub(super) struct NormBackward<'a> {
     pub(super) acc_bias: &'a mut [Lane],
 }
 
-impl Kernel for NormBackward<'_> {
-    type Output = ();
+impl NormBackward<'_> {
+    /// Runs at a level; short rows stay in registers.
+    pub(super) fn run(self, level: Level) {
+        with_row_length!(level, self.gain.len(), |Q| OfLength::<_, Q>(self), {
+            level.lanewise(OfLength::<_, 0>(self));
+        });
+    }
+}
 
+impl<const Q: usize> Lanewise for OfLength<NormBackward<'_>, Q> {
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        let q = self.gain.len();
-        for (k, (gain, bias)) in self.acc_gain.iter_mut().zip(self.acc_bias).enumerate() {
+    fn run<S: Simd>(&mut self, s: S, _: usize) {
+        let norm = &mut self.0;
+        let q = norm.gain.len();
+        let minus_share = s.splat(-1.0 / q as f32);
+        let (acc_gain, acc_bias) = (&mut *norm.acc_gain, &mut *norm.acc_bias);
+        if Q > 0 {
+            let zero = s.splat(0.0);
+            let (acc_gain, acc_bias) = (&mut acc_gain[..Q], &mut acc_bias[..Q]);
+            let (mut gains, mut of_gain, mut of_bias) = ([zero; Q], [zero; Q], [zero; Q]);
+            for k in 0..Q {
+                gains[k] = s.splat(norm.gain[k]);
+                (of_gain[k], of_bias[k]) = (s.load(&acc_gain[k]), s.load(&acc_bias[k]));
+            }
+            let rows = norm.g.chunks_exact_mut(Q).zip(norm.hat.chunks_exact(Q));
+            for ((g, hat), inverse) in rows.zip(norm.inverse) {
+                let (mut sum, mut along) = (zero, zero);
+                let (mut v, mut hats) = ([zero; Q], [zero; Q]);
+                for k in 0..Q {
+                    let g = s.load(&g[k]);
+                    hats[k] = s.load(&hat[k]);
+                    of_gain[k] = s.fma(g, hats[k], of_gain[k]);
+                    of_bias[k] = s.add(of_bias[k], g);
+                    v[k] = s.mul(gains[k], g);
+                    sum = s.add(sum, v[k]);
+                    along = s.fma(v[k], hats[k], along);
+                }
+                let (sum, along) = (s.mul(minus_share, sum), s.mul(minus_share, along));
+                let inverse = s.load(inverse);
+                for k in 0..Q {
+                    let centred = s.add(v[k], sum);
+                    s.store(&mut g[k], s.mul(inverse, s.fma(hats[k], along, centred)));
+                }
+            }
+            for k in 0..Q {
+                s.store(&mut acc_gain[k], of_gain[k]);
+                s.store(&mut acc_bias[k], of_bias[k]);
+            }
+            return;
+        }
+        for (k, (gain, bias)) in acc_gain.iter_mut().zip(acc_bias).enumerate() {
             let (mut of_gain, mut of_bias) = (s.load(gain), s.load(bias));
-            for (g, hat) in self.g.chunks_exact(q).zip(self.hat.chunks_exact(q)) {
+            for (g, hat) in norm.g.chunks_exact(q).zip(norm.hat.chunks_exact(q)) {
                 let g = s.load(&g[k]);
                 of_gain = s.fma(g, s.load(&hat[k]), of_gain);
                 of_bias = s.add(of_bias, g);
@@ -86,15 +171,14 @@ impl Kernel for NormBackward<'_> {
             s.store(gain, of_gain);
             s.store(bias, of_bias);
         }
-        let minus_share = s.splat(-1.0 / q as f32);
-        let rows = self
+        let rows = norm
             .g
             .chunks_exact_mut(q)
-            .zip(self.hat.chunks_exact(q))
-            .zip(self.inverse);
+            .zip(norm.hat.chunks_exact(q))
+            .zip(norm.inverse);
         for ((g, hat), inverse) in rows {
             let (mut sum, mut along) = (s.splat(0.0), s.splat(0.0));
-            for ((g, hat), gain) in g.iter_mut().zip(hat).zip(self.gain) {
+            for ((g, hat), gain) in g.iter_mut().zip(hat).zip(norm.gain) {
                 let v = s.mul(s.splat(*gain), s.load(g));
                 sum = s.add(sum, v);
                 along = s.fma(v, s.load(hat), along);

@@ -50,12 +50,11 @@ impl Deal {
         }
     }
 
-    /// The folds of a deal and those of another, if there is one.
-    pub(super) fn both(first: &Self, second: Option<&Self>) -> Self {
-        let deals = || [first].into_iter().chain(second);
+    /// The folds of several deals.
+    pub(super) fn of<'a>(deals: impl Iterator<Item = &'a Self> + Clone) -> Self {
         Self {
-            folds: deals().flat_map(|deal| deal.folds.clone()).collect(),
-            held: deals().flat_map(|deal| deal.held.clone()).collect(),
+            folds: deals.clone().flat_map(|deal| deal.folds.clone()).collect(),
+            held: deals.flat_map(|deal| deal.held.clone()).collect(),
         }
     }
 

@@ -49,6 +49,8 @@ struct Entrant<'a> {
     /// How many of its coefficients are to be left.
     pruned_to: Option<usize>,
     starts: usize,
+    /// Starts where a good optimum is rare.
+    most_starts: usize,
 }
 
 impl<'a> Entrant<'a> {
@@ -59,6 +61,7 @@ impl<'a> Entrant<'a> {
             stepwise: None,
             pruned_to: None,
             starts,
+            most_starts: starts,
         }
     }
 }
@@ -151,8 +154,11 @@ impl Race<'_> {
             donors.extend(donor.filter(|donor| !donors.contains(donor)));
         }
         let mut entrants: Vec<(&str, Entrant<'_>)> = Vec::new();
-        let third = |network| ("third", Entrant::new(network, rounds.starts));
-        entrants.extend(second.iter().map(|c| third(&c.network)));
+        let third = |network| Entrant {
+            most_starts: rounds.most_starts,
+            ..Entrant::new(network, rounds.starts)
+        };
+        entrants.extend(second.iter().map(|c| ("third", third(&c.network))));
         entrants.extend(stepwise.iter().map(|(network, count)| {
             let entrant = Entrant {
                 stepwise: Some(*count),
@@ -163,7 +169,7 @@ impl Race<'_> {
         }));
         entrants.extend(grown.iter().map(|(network, narrow)| {
             let narrow = Some(*narrow);
-            let entrant = Entrant::new(network, rounds.starts);
+            let entrant = third(network);
             ("grown", Entrant { narrow, ..entrant })
         }));
         entrants.extend(donors.iter().map(|donor| {
@@ -218,6 +224,7 @@ impl Race<'_> {
             stepwise: entrant.stepwise,
             pruned_to: entrant.pruned_to,
             starts: entrant.starts,
+            most_starts: entrant.most_starts,
             steps: STEPS[round],
             factors,
         };

@@ -8,7 +8,7 @@ use loopfit_engine::Control;
 use loopfit_model::{Activation, ArchitectureChoice, Method};
 use loopfit_search::Family;
 use loopfit_search::estimate::Ask;
-use loopfit_search::fit::Request;
+use loopfit_search::fit::{Request, updates_of_rows};
 use loopfit_search::protocol::Protocol;
 use loopfit_search::replication::{Source, TableOptions, TableSource};
 use std::sync::Arc;
@@ -248,8 +248,18 @@ impl Fit<'_> {
         Ok(Request {
             budget: self.budget.ok_or(Error::NoBudget)?,
             families: Family::each(&self.architectures, &self.competing()),
-            updates: self.effort.updates(),
+            updates: self.updates(source),
             protocol: Arc::new(protocol),
         })
+    }
+    /// Updates of each method: as many as were asked for, of a density's effort with a name no more than its rows pay for.
+    fn updates(&self, source: &Source) -> usize {
+        let updates = self.effort.updates();
+        match self.effort {
+            Effort::Quick | Effort::Standard | Effort::Strong if source.is_density() => {
+                updates.min(updates_of_rows(source.rows()))
+            }
+            _ => updates,
+        }
     }
 }

@@ -20,6 +20,13 @@ const FOLDS_OF_MANY: usize = 3;
 /// Rows above which there are many.
 pub(super) const MANY: usize = 2000;
 
+/// Linear models of few rows are selected by so many ways to deal them to folds at most, and by as many as hold out so many rows in all. Which
+/// penalty is best depends on how few rows are dealt.
+const DEALS: usize = 7;
+const HELD_OUT: usize = 1750;
+/// Coefficients of a linear model that is cheap enough for that.
+const CHEAP: usize = 40;
+
 /// Rows with folds.
 #[derive(Debug)]
 pub(super) struct Part {
@@ -29,6 +36,8 @@ pub(super) struct Part {
     pub(super) folds: Vec<Vec<usize>>,
     /// Those of other folds, which judge what these select; none where one split does.
     pub(super) fresh: Vec<Vec<usize>>,
+    /// Those of further folds, by which linear models are selected.
+    pub(super) further: Vec<Vec<usize>>,
     pub(super) selected_by: String,
 }
 
@@ -55,13 +64,22 @@ impl Part {
             Some(most) => folds_of(source, rows, most, 1, stream)?,
             None => (Vec::new(), String::new()),
         };
-        let fresh = match folds_up_to {
-            Some(most) if folds.len() > 1 => {
-                let times = if few { 2 } else { 1 };
-                folds_of(source, rows, most, times, stream.child("fresh"))?.0
-            }
-            _ => Vec::new(),
+        let several = folds_up_to.filter(|_| folds.len() > 1);
+        let dealt = |times: u64, name: &str| match several {
+            Some(most) => folds_of(source, rows, most, times, stream.child(name)).map(|f| f.0),
+            None => Ok(Vec::new()),
         };
+        let times = if few { 2 } else { 1 };
+        let scores = match task {
+            Task::Multiclass { classes } => classes - 1,
+            _ => 1,
+        };
+        let deals = match preprocessing.d() * scores <= CHEAP {
+            true => (HELD_OUT / rows.len().max(1)).min(DEALS) as u64,
+            false => 0,
+        };
+        let fresh = dealt(times, "fresh")?;
+        let further = dealt(deals.saturating_sub(1 + times), "further")?;
         Ok(Self {
             samples: Arc::new(preprocessing.samples(table, rows)?),
             preprocessing,
@@ -71,6 +89,7 @@ impl Part {
                 false => format!("{selected_by}{again}"),
             },
             fresh,
+            further,
         })
     }
 
@@ -212,7 +231,7 @@ fn folds_of(
     for repeat in 0..times {
         folds.extend(splitter.folds(rows, count, stream.nth(repeat))?);
     }
-    let count = folds.len() as u64 / times;
+    let count = folds.len() as u64 / times.max(1);
     Ok((folds, format!("{count}-fold cross-validation")))
 }
 

@@ -142,6 +142,7 @@ impl Store {
         Ok(Self {
             version: version(&connection, &path)?,
             connection: Mutex::new(connection),
+            waiting: Mutex::default(),
             path,
             notice: None,
             _lock: None,

@@ -62,8 +62,8 @@ impl FitRow {
             outcome: FitOutcome {
                 parameters: Parameters::new(network, values).map_err(|e| e.to_string())?,
                 validation: self.validation.unwrap_or(f64::INFINITY),
-                best_update: self.best_update as usize,
-                updates: self.updates as usize,
+                best_update: count(self.best_update)?,
+                updates: count(self.updates)?,
                 stop: match self.stop.as_str() {
                     "completed" => Stop::Completed,
                     _ => Stop::Diverged,
@@ -80,6 +80,10 @@ impl FitRow {
             bits: self.bits,
         })
     }
+}
+
+fn count(updates: i64) -> Result<usize, String> {
+    usize::try_from(updates).map_err(|_| format!("it has {updates} updates"))
 }
 
 /// Why a fit ended, as the store writes it.

@@ -94,11 +94,15 @@ pub(super) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             store.path().display()
         ));
     }
-    for (number, step) in steps(&entered, shard) {
-        let (named, entered) = (&studies[number], &entered[number]);
+    let beside = a.device != Device::Cpu && shard == Shard::WHOLE;
+    for steps in steps(&entered, shard, beside) {
+        let name = match steps[..] {
+            [(number, _)] => &studies[number].name,
+            _ => &a.which.name,
+        };
         let result = interrupt::searching(|control| {
-            progress::with_counts(&named.name, &counts, &store, global.quiet, || {
-                step.run(entered, control, &counts)
+            progress::with_counts(name, &counts, &store, global.quiet, || {
+                run_beside(&steps, &entered, control, &counts)
             })
         });
         match result {
@@ -113,7 +117,9 @@ pub(super) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             other => other?,
         }
         if shard == Shard::WHOLE {
-            write_report(&store, named, &studies, &a.folder, global)?;
+            for (number, _) in steps {
+                write_report(&store, &studies[number], &studies, &a.folder, global)?;
+            }
         }
     }
     if let Some(cache) = &cache {
@@ -143,11 +149,47 @@ fn enter<'a>(
     })
 }
 
-/// One study after the other. Shares do all development first and what waits for it last, so that hardly anybody waits.
-fn steps(entered: &[Entered<'_>], shard: Shard) -> Vec<(usize, Step)> {
+/// Runs steps beside one another; where one fails, the others stop.
+fn run_beside(
+    steps: &[(usize, Step)],
+    entered: &[Entered<'_>],
+    control: &Control,
+    counts: &Progress,
+) -> Result<(), StudyError> {
+    let run = |(number, step): &(usize, Step)| {
+        let result = step.run(&entered[*number], control, counts);
+        if matches!(&result, Err(e) if !matches!(e, StudyError::Interrupted)) {
+            control.interrupt();
+        }
+        result
+    };
+    let results: Vec<Result<(), StudyError>> = std::thread::scope(|scope| {
+        let others: Vec<_> = steps[1..]
+            .iter()
+            .map(|step| scope.spawn(|| run(step)))
+            .collect();
+        let first = run(&steps[0]);
+        let others = others.into_iter().map(|other| {
+            other
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        std::iter::once(first).chain(others).collect()
+    });
+    let is_stop = |result: &Result<(), StudyError>| matches!(result, Err(StudyError::Interrupted));
+    let (stops, rest): (Vec<_>, Vec<_>) = results.into_iter().partition(is_stop);
+    rest.into_iter().chain(stops).collect()
+}
+
+/// One study after the other, or all beside one another where fits of all of them together keep a GPU busy. Shares do all
+/// development first and what waits for it last, so that hardly anybody waits.
+fn steps(entered: &[Entered<'_>], shard: Shard, beside: bool) -> Vec<Vec<(usize, Step)>> {
     let all = 0..entered.len();
+    if beside {
+        return vec![all.map(|i| (i, Step::All)).collect()];
+    }
     if shard == Shard::WHOLE {
-        return all.map(|i| (i, Step::All)).collect();
+        return all.map(|i| vec![(i, Step::All)]).collect();
     }
     let mut steps: Vec<_> = all
         .clone()
@@ -158,7 +200,7 @@ fn steps(entered: &[Entered<'_>], shard: Shard) -> Vec<(usize, Step)> {
         let own = all.clone().filter(|i| entered[*i].waits() == waits);
         steps.extend(own.map(|i| (i, Step::Confirm)));
     }
-    steps
+    steps.into_iter().map(|step| vec![step]).collect()
 }
 
 /// The report of a study that is done, and the page that leads to it.
