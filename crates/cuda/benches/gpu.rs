@@ -116,7 +116,8 @@ fn bits(out: &mut dyn Write, count: u64, shapes: &str) -> std::io::Result<()> {
     for (kernels, scoring) in [
         (Kernels::Block, false),
         (Kernels::HalfWarp, false),
-        (Kernels::Fastest, true),
+        (Kernels::Block, true),
+        (Kernels::HalfWarp, true),
     ] {
         let mut specs: Vec<FitSpec> = (0..count).map(|i| specs::spec(i, scoring)).collect();
         for letter in shapes.chars() {

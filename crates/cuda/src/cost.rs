@@ -47,7 +47,7 @@ impl Cost {
     }
 
     /// Seconds of the whole device that so many fits take beside others.
-    pub(crate) fn work(&self, fits: usize) -> f64 {
+    fn work(&self, fits: usize) -> f64 {
         let share = match self.scoring {
             true => SHARE_OF_SCORING,
             false => SHARE_OF_ADAM,

@@ -443,7 +443,7 @@ impl Plan {
                 false => match device.shared_limit() / (4 * refresh_words) {
                     0 | 1 => REFRESH_THREADS,
                     2 => REFRESH_THREADS / 2,
-                    _ => REFRESH_THREADS / 4,
+                    _ => 160,
                 },
             },
             shape,

@@ -20,8 +20,8 @@ const MEMORY_SHARE: f64 = 0.8;
 /// How long fits wait for others that are alike: at least, at most, and as a part of the time that they will take.
 const PATIENCE: (Duration, Duration, f64) =
     (Duration::from_millis(3), Duration::from_secs(1), 0.05);
-/// Seconds after which fits that wait count twice, then three times, and so on, so that none wait for ever.
-const AGING: f64 = 2.0;
+/// Seconds that fits count as having waited when they come.
+const AGE: f64 = 0.1;
 
 /// What a mutex holds.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -124,11 +124,11 @@ impl Bucket {
         speeds.on_device(&self.cost, self.tickets.len(), compiled)
     }
 
-    /// What comes first: the most work, so that few fits wait for others that are alike while many keep the device busy, and
-    /// what has waited long.
-    fn urgency(&self, now: Instant) -> f64 {
+    /// What comes first: who has waited longest for the time that they take. So the next round of a search that waits for short
+    /// fits can begin soon, and long fits wait for others that are alike.
+    fn urgency(&self, speeds: &Speeds, now: Instant) -> f64 {
         let age = now.duration_since(self.first).as_secs_f64();
-        self.cost.work(self.tickets.len()) * (1.0 + age / AGING)
+        (AGE + age) / speeds.on_device(&self.cost, self.tickets.len(), true)
     }
 }
 
@@ -312,7 +312,7 @@ impl Pool {
                 wait = Some(wait.map_or(left, |wait| wait.min(left)));
                 continue;
             }
-            let urgency = bucket.urgency(now);
+            let urgency = bucket.urgency(&queue.speeds, now);
             if best.is_none_or(|(other, _)| urgency > other) {
                 best = Some((urgency, i));
             }
@@ -338,7 +338,8 @@ impl Pool {
                 let wanted = !self.mixed || all > bucket.on_device(&queue.speeds);
                 wanted && matches!(bucket.kernels, Compiled::Unknown)
             });
-            let first = unknown.max_by(|a, b| a.1.urgency(now).total_cmp(&b.1.urgency(now)));
+            let urgency = |bucket: &Bucket| bucket.urgency(&queue.speeds, now);
+            let first = unknown.max_by(|a, b| urgency(a.1).total_cmp(&urgency(b.1)));
             let Some((i, bucket)) = first else {
                 queue = waited(&self.news, queue, None);
                 continue;

@@ -42,5 +42,6 @@ fn adam_has_the_bits_of_the_processor() {
 
 #[test]
 fn scoring_has_the_bits_of_the_processor() {
-    compare(Kernels::Fastest, true);
+    compare(Kernels::Block, true);
+    compare(Kernels::HalfWarp, true);
 }

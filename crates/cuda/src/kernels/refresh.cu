@@ -57,7 +57,7 @@ __device__ __forceinline__ void blend_information(const Launch &L, const Fit &fi
         for (int a = 0; a < TILE / 2; a++) {
             int row = i + 2 * a + lane / TILE;
             bool own = row < p && column < p && column >= row;
-            old[a] = own && !L.stage_start ? to[(size_t)2 * a * p] : 0.0;
+            old[a] = NEAR && own && !L.stage_start ? to[(size_t)2 * a * p] : 0.0;
         }
         const float *strip = lines.rows + lane;
 #pragma unroll 1
@@ -79,7 +79,8 @@ __device__ __forceinline__ void blend_information(const Launch &L, const Fit &fi
             int row = i + 2 * a + lane / TILE;
             if (row < p && column < p && column >= row) {
                 if (L.kind == ENERGY) product = product - (double)means[row] * (double)means[column];
-                to[(size_t)2 * a * p] = keep * old[a] + share * product;
+                double before = NEAR || L.stage_start ? old[a] : to[(size_t)2 * a * p];
+                to[(size_t)2 * a * p] = keep * before + share * product;
             }
         }
     }

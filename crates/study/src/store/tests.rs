@@ -311,3 +311,36 @@ fn what_is_not_a_file_is_refused() {
     wrong(lock(&folder.path().join("x.sqlite")).unwrap_err());
     wrong(Store::open(Path::new("/dev/null")).unwrap_err());
 }
+
+/// Threads that end fits at the same time write them together, and whoever has one that cannot be written learns of it alone.
+#[test]
+fn fits_that_end_together_are_all_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = filled(directory.path(), Shard::WHOLE, &[1]);
+    let task = Task::new(Phase::Confirmation, "bumps", None, 2);
+    store.begin_task("small", &task).unwrap();
+    let failures: usize = std::thread::scope(|scope| {
+        let put = |thread: usize| {
+            let (store, task) = (&store, &task);
+            // The names of the first thread are those of the second: of every two one is refused.
+            move || {
+                let name = |i: usize| format!("{}-{i}", thread.max(1));
+                let failed = |i: &usize| {
+                    let fit = made(*i as f32, CPU);
+                    store.put_fit("small", &task.name, &name(*i), &fit).is_err()
+                };
+                (0..25).filter(failed).count()
+            }
+        };
+        let threads: Vec<_> = (0..8).map(|thread| scope.spawn(put(thread))).collect();
+        threads.into_iter().map(|t| t.join().unwrap()).sum()
+    });
+    assert_eq!(failures, 25);
+    for thread in 1..8 {
+        for i in 0..25 {
+            let name = format!("{thread}-{i}");
+            let found = store.fit("small", &task.name, &name).unwrap().unwrap();
+            assert_eq!(found.outcome.validation, i as f64);
+        }
+    }
+}
