@@ -273,7 +273,8 @@ def test_threads_and_seeds(table):
     X, y = table
     one = LoopRegressor(12, method="loop", n_jobs=1, **QUICK).fit(X, y)
     two = LoopRegressor(12, method="loop", n_jobs=2, **QUICK).fit(X, y)
-    assert one.model_ == two.model_
+    many = LoopRegressor(12, method="loop", n_jobs=10**9, **QUICK).fit(X, y)
+    assert one.model_ == two.model_ == many.model_
     assert one.model_.to_bytes() == two.model_.to_bytes()
     other = LoopRegressor(12, method="loop", random_state=np.random.RandomState(1), **QUICK)
     assert other.fit(X, y).model_ != one.model_
