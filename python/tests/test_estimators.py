@@ -142,6 +142,8 @@ def test_classes_keep_their_names():
         LoopClassifier(6).fit(X, np.zeros(90))
     with pytest.raises(ValueError, match="differ in more than blanks"):
         LoopClassifier(6, method="single", **QUICK).fit(X, np.where(X[:, 0] > 0, "a ", "a"))
+    with pytest.raises(ValueError, match="not told apart as numbers of 64 bits"):
+        LoopClassifier(6).fit(X, np.where(X[:, 0] > 0, 2**60, 2**60 + 1))
 
 
 def test_counts_weights_and_groups():
