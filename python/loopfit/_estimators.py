@@ -363,6 +363,10 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
             raise ValueError(
                 f"the classes {list(classes)} are not told apart: let them differ in more than blanks"
             )
+        if classes.dtype.kind in "iu" and len(np.unique(classes.astype(np.float64))) < len(classes):
+            raise ValueError(
+                f"the classes {classes.tolist()} are not told apart as numbers of 64 bits: give them as texts"
+            )
         target = target_name(y, rows.names)
         table = rows.table()
         if labels.dtype.kind in "iuf":

@@ -142,6 +142,8 @@ def test_classes_keep_their_names():
         LoopClassifier(6).fit(X, np.zeros(90))
     with pytest.raises(ValueError, match="differ in more than blanks"):
         LoopClassifier(6, method="single", **QUICK).fit(X, np.where(X[:, 0] > 0, "a ", "a"))
+    with pytest.raises(ValueError, match="not told apart as numbers of 64 bits"):
+        LoopClassifier(6).fit(X, np.where(X[:, 0] > 0, 2**60, 2**60 + 1))
 
 
 def test_counts_weights_and_groups():
@@ -273,7 +275,8 @@ def test_threads_and_seeds(table):
     X, y = table
     one = LoopRegressor(12, method="loop", n_jobs=1, **QUICK).fit(X, y)
     two = LoopRegressor(12, method="loop", n_jobs=2, **QUICK).fit(X, y)
-    assert one.model_ == two.model_
+    many = LoopRegressor(12, method="loop", n_jobs=10**9, **QUICK).fit(X, y)
+    assert one.model_ == two.model_ == many.model_
     assert one.model_.to_bytes() == two.model_.to_bytes()
     other = LoopRegressor(12, method="loop", random_state=np.random.RandomState(1), **QUICK)
     assert other.fit(X, y).model_ != one.model_

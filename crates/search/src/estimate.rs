@@ -614,6 +614,8 @@ mod tests {
         assert_eq!(work_of_rows(1000), 4.0 * STANDARD);
         assert!((work_of_rows(100) / STANDARD - 0.04).abs() < 1e-12);
         assert_eq!(work_of_rows(10), work_of_rows(100));
+        let updates = [20, 100, 500].map(crate::fit::updates_of_rows);
+        assert_eq!(updates, [3840, 3840, crate::fit::STANDARD]);
         // A quick effort is not cut where it is little already.
         assert!(work_of_rows(100) < QUICK && QUICK < work_of_rows(105));
     }
