@@ -184,8 +184,9 @@ pub(crate) struct Products<'a> {
 
 /// Rows of a piece.
 const PIECE: usize = 12;
-/// Rows of a piece where a few columns' coefficients stay in registers over all of them.
+/// Rows of a piece where a few columns' coefficients stay in registers over all of them, and fewest that are worth it.
 const HELD_PIECE: usize = 64;
+const LEAST_HELD: usize = 8;
 
 /// Most numbers in a row of `from` for coefficients to stay in registers.
 const fn most_held<S: Simd>() -> usize {
@@ -218,7 +219,7 @@ impl Lanewise for Products<'_> {
         let mut row = piece * self.piece::<S>();
         let end = rows.min(row + self.piece::<S>());
         // Constant conditions: what the level does not hold is not compiled.
-        match self.width {
+        match self.held_width::<S>() {
             1 if const { most_held::<S>() >= 1 } => return self.held::<S, 1>(s, row..end),
             2 if const { most_held::<S>() >= 2 } => return self.held::<S, 2>(s, row..end),
             3 if const { most_held::<S>() >= 3 } => return self.held::<S, 3>(s, row..end),
@@ -270,9 +271,19 @@ impl Products<'_> {
 
     #[inline(always)]
     fn piece<S: Simd>(&self) -> usize {
-        match self.width <= most_held::<S>() {
-            true => HELD_PIECE,
-            false => PIECE,
+        match self.held_width::<S>() {
+            0 => PIECE,
+            _ => HELD_PIECE,
+        }
+    }
+
+    /// The numbers in a row of `from` if coefficients are to stay in registers, else zero.
+    #[inline(always)]
+    fn held_width<S: Simd>(&self) -> usize {
+        let rows = self.to.len() / self.height;
+        match self.width <= most_held::<S>() && rows >= LEAST_HELD {
+            true => self.width,
+            false => 0,
         }
     }
 

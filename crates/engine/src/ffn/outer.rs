@@ -187,8 +187,11 @@ impl<const Q: usize> Sums<'_, Q> {
         for v in 0..self.z.len() / Q {
             // SAFETY: k < Q, i < J, j + J <= r and v is a vector; `run` compared the lengths.
             let z = |k| s.load(unsafe { self.z.get_unchecked(v * Q + k) });
+            // SAFETY: as above.
             let g = |k| s.load(unsafe { self.g.get_unchecked(v * Q + k) });
+            // SAFETY: as above.
             let a = |i| s.load(unsafe { self.a.get_unchecked(v * r + j + i) });
+            // SAFETY: as above.
             let h = |i| s.load(unsafe { self.h.get_unchecked(v * r + j + i) });
             if J < Q {
                 let (mut left, mut right) = ([zero; J], [zero; J]);
