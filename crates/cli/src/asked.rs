@@ -7,6 +7,13 @@ use loopfit_search::SearchError;
 /// The error of a fit, a comparison or a curve. `updates` is the option that asks for a number of updates.
 pub(crate) fn wrong(error: Error, updates: &str) -> anyhow::Error {
     match error {
+        Error::OnlyEstimated {
+            given: Given::Iterations,
+            reason: Reason::Automatic,
+        } => usage(
+            "--iterations auto stands alone: leave the other iteration counts out, or leave out auto"
+                .to_string(),
+        ),
         Error::OnlyEstimated { given, reason } => {
             let reason = match reason {
                 Reason::Transformer => "the Transformer",

@@ -13,7 +13,7 @@ pub(crate) struct EstimateArguments {
     #[arg(long, value_name = "UNITS", value_delimiter = ',', value_parser = named_or_all::<Activation>("any"))]
     activation: Vec<OneOrAll<Activation>>,
     /// Iteration counts T that loops may have, separated by commas; 2,4,8 by default. With auto, a loop of the paper's form whose T is
-    /// chosen by penalised likelihood, without validation rows.
+    /// chosen by penalised likelihood, without validation rows; T = 1, 2, 4, ..., 64 share the updates, a seventh for each.
     #[arg(long, value_name = "T", value_delimiter = ',', value_parser = iterations)]
     iterations: Vec<Count>,
     /// Which numbers are counted: canonical leaves out those that a change of basis makes redundant, paper counts all of the

@@ -225,6 +225,22 @@ pages! {
     witness: "docs/witness.md",
 }
 
+/// The help's examples, in their order.
+#[test]
+fn examples_of_the_oracle_inequality_run() {
+    let place = Place::new();
+    let help = place.ok("theory oracle --help");
+    let (_, examples) = help.split_once("Examples:").unwrap();
+    let commands: Vec<&str> = examples
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("loopfit "))
+        .collect();
+    assert_eq!(commands.len(), 4, "{help}");
+    for command in commands {
+        place.ok(&command.replace("--updates 20000", "--updates 640"));
+    }
+}
+
 /// No page with commands is forgotten.
 #[test]
 fn every_page_is_run() {

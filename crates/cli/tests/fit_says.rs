@@ -93,12 +93,41 @@ fn iterations_are_chosen_by_penalised_likelihood() {
             "--activation does not go with --iterations auto",
         ),
         ("--arch any", 2, "one architecture"),
+        ("--iterations 4", 2, "--iterations auto stands alone"),
+        (
+            "--no-refit",
+            2,
+            "--no-refit is for a fit with validation rows",
+        ),
     ] {
         let output = place.run(&format!("{fit} {more}"));
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{more}: {said}");
         assert!(said.contains(says), "{more}: {said}");
     }
+    let few = place.run("fit data.csv --target y --budget 40 --iterations auto --updates 32");
+    let said = String::from_utf8(few.stderr).unwrap();
+    assert!(
+        said.contains("32 updates") && said.contains("at least 224"),
+        "{said}"
+    );
+    place.ok("fit data.csv --target y --budget 40 --iterations auto --updates 224");
+    // Without test rows all are trained on, and nothing says how good the model is on others.
+    let (said, printed) = said_and_printed(
+        &place,
+        &format!("{fit} --test-fraction 0 -o all.safetensors"),
+    );
+    assert!(
+        said.contains("rows: 240 for training and the choice of T; inputs"),
+        "{said}"
+    );
+    assert!(printed.contains("n = 240"), "{printed}");
+    place.ok("show all.safetensors");
+    let json = place.json(&format!("{fit} --test-fraction 0"));
+    assert_eq!(json["test_rows"], 0);
+    assert!(json["methods"][0]["test"].is_null(), "{json}");
+    let (said, _) = said_and_printed(&place, &format!("{fit} --test-fraction 0.5"));
+    assert!(said.contains("and 120 for the test"), "{said}");
     for other in [
         "compare data.csv --target y --budget 40 --seeds 2 --iterations auto",
         "curve data.csv --target y --iterations auto",

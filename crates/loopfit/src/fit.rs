@@ -240,7 +240,8 @@ impl<'a> Fit<'a> {
     }
 
     /// A loop whose iteration count is chosen by penalised likelihood, from all rows that are not for the test: loops of T = 1, 2, 4, ...,
-    /// 64 are fitted to all of them, and the penalty of the paper's risk bound decides, with a factor that the fits calibrate.
+    /// 64 are fitted to all of them, each with a seventh of the updates, and the penalty of the paper's risk bound decides, with a factor
+    /// that the fits calibrate.
     pub fn automatic_iterations(mut self) -> Self {
         self.automatic = true;
         self

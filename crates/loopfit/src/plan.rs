@@ -9,6 +9,7 @@ use loopfit_numerics::text;
 use loopfit_search::SearchError;
 use loopfit_search::estimate::{Ask, Prepared};
 use loopfit_search::fit::{MethodFit, Prepared as Searches, Request};
+use loopfit_search::iterations::LEAST_UPDATES;
 use loopfit_search::replication::{Replication, Source};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -110,6 +111,9 @@ impl<'a> Plan<'a> {
         notes.extend(left_out.map_err(|error| fit.with_inputs(error, &inputs))?);
         if let Some(seconds) = fit.planned_seconds() {
             request.updates = request.updates_within(&*engine, &replication, seconds)?;
+            if fit.automatic {
+                request.updates = request.updates.max(LEAST_UPDATES);
+            }
         }
         let prepare = match fit.automatic {
             true => Searches::automatic,

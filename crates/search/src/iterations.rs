@@ -6,7 +6,7 @@
 
 use crate::SearchError;
 use crate::halving::Search;
-use crate::plan::{Plan, Setting};
+use crate::plan::{self, Plan, Setting};
 use crate::protocol::Protocol;
 use crate::replication::Problem;
 use loopfit_model::{Budget, Network, Tying};
@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// Iteration counts that are tried where none are given.
 pub const LADDER: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
+/// Fewest updates that the searches of [`LADDER`] can share.
+pub const LEAST_UPDATES: usize = LADDER.len() * plan::LEAST_UPDATES;
 /// The penalty is this many times the smallest one that prevents the choice of the most iterations.
 const SAFETY: f64 = 2.0;
 

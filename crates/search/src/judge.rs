@@ -38,6 +38,7 @@ impl Judge {
     /// What test samples say of a model.
     pub(crate) fn judge(&self, model: &FittedModel) -> Result<Judgement, SearchError> {
         match self {
+            Self::Rows { rows, .. } if rows.is_empty() => Ok(Judgement::none()),
             Self::Rows { table, rows } => {
                 let score = model.score(table, rows)?;
                 Ok(Judgement {

@@ -136,6 +136,13 @@ impl TableSource {
         &self.table
     }
 
+    /// The same table with this share of the groups as its test rows; with 0 there are none.
+    pub fn holding_out(mut self, share: f64) -> Result<Self, SearchError> {
+        let (_, held) = self.holdout(share, None)?;
+        self.test = TestRows::Given(held);
+        Ok(self)
+    }
+
     /// `(kept, held)` rows: the given test rows, or a share of the groups by a seed or the source's own; none for 0.
     pub(crate) fn holdout(
         &self,

@@ -27,7 +27,9 @@ impl Preprocessing {
         let mut first = 0;
         for input in &self.inputs {
             let column = self.find(table, input.name())?;
-            let cells = features.x[first..].chunks_mut(d).zip(rows);
+            // No rows have no cells to begin at.
+            let rest = features.x.get_mut(first..).unwrap_or_default();
+            let cells = rest.chunks_mut(d).zip(rows);
             first += input.features();
             let indicator = input.says_missing().then(|| input.features() - 1);
             let (shift, scale, median, bounded) = match input {

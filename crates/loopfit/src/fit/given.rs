@@ -103,7 +103,11 @@ impl Fit<'_> {
                     test_seed,
                     ..self.table.clone()
                 };
-                let source = TableSource::new(Table::clone(table), &options)?;
+                let mut source = TableSource::new(Table::clone(table), &options)?;
+                // An estimate holds rows out by itself.
+                if let (true, Some(share)) = (self.automatic, self.test_fraction) {
+                    source = source.holding_out(share)?;
+                }
                 Ok(Source::Table(Box::new(source)))
             }
         }
@@ -139,7 +143,10 @@ impl Fit<'_> {
             (self.activations.is_some(), Given::Activations),
             (self.iterations.is_some(), Given::Iterations),
             (self.paper.is_some(), Given::Form),
-            (self.test_fraction.is_some(), Given::TestFraction),
+            (
+                self.test_fraction.is_some() && !self.automatic,
+                Given::TestFraction,
+            ),
         ];
         match given.into_iter().find(|(given, _)| *given) {
             Some((_, given)) => Err(Error::OnlyEstimated { given, reason }),
@@ -161,6 +168,12 @@ impl Fit<'_> {
         {
             let given = Given::Automatic;
             return Err(Error::Only { given, of });
+        }
+        if self.automatic && self.refit == Some(false) {
+            return Err(Error::Only {
+                given: Given::NoRefit,
+                of: "a fit with validation rows",
+            });
         }
         let empty = [
             (self.methods.is_empty(), "method"),

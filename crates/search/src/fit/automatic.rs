@@ -3,7 +3,7 @@
 use super::{MethodFit, Prepared, Request};
 use crate::SearchError;
 use crate::halving::Found;
-use crate::iterations::{self, Chosen, LADDER, Ladder, Rung, penalised};
+use crate::iterations::{self, Chosen, LADDER, LEAST_UPDATES, Ladder, Rung, penalised};
 use crate::replication::Replication;
 use loopfit_engine::{Control, tolerance};
 use loopfit_model::{Budget, Method};
@@ -36,6 +36,12 @@ impl Prepared {
         protocol.decay.none = 1.0;
         protocol.refit = false;
         request.protocol = Arc::new(protocol);
+        if request.updates < LEAST_UPDATES {
+            return Err(SearchError::Updates {
+                found: request.updates,
+                least: LEAST_UPDATES,
+            });
+        }
         let updates = request.updates / LADDER.len();
         let stream = Stream::new(seed).child("iterations");
         let protocol = &request.protocol;

@@ -51,7 +51,10 @@ pub(super) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let data_dir = a.folder.named();
     let engine = Engine::new(global.threads)?;
     let threads = engine.threads().count();
-    let time = format!("time on {}", number::count(threads, "thread"));
+    let time = format!(
+        "time on {} of this machine",
+        number::count(threads, "thread")
+    );
     let mut table = Table::new([
         ("study", Align::Left),
         ("cases", Align::Right),

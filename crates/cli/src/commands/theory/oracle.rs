@@ -41,7 +41,7 @@ const USED: [Constant; 2] = [Constant::C1, Constant::C2];
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  loopfit fit sim:double-well --budget 64 -o well.safetensors\n  loopfit theory oracle well.safetensors sim:double-well\n  loopfit theory oracle bumps.safetensors sim:bumps@3 --train 1024 --valid 256 --json   (fitted with --seed 3 --train 1024 --valid 256)"
+    after_help = "Examples:\n  loopfit fit sim:double-well --budget 64 --updates 20000 -o well.safetensors\n  loopfit theory oracle well.safetensors sim:double-well\n  loopfit fit sim:bumps --seed 3 --train 512 --budget 64 --updates 20000 -o bumps.safetensors\n  loopfit theory oracle bumps.safetensors sim:bumps@3 --train 512 --json"
 )]
 pub(crate) struct Arguments {
     /// A model of at most 4096 numbers, fitted to the simulation: a residual FFN with ReLU units, or a Transformer.
