@@ -127,7 +127,7 @@ fn signals_finish_the_transaction() {
 #[test]
 fn studies_side_by_side() {
     let place = Place::new();
-    place.write("sensor.csv", &regression_csv(60));
+    place.write("sensor.csv", regression_csv(60));
     std::fs::create_dir(place.path("protocols")).unwrap();
     for (name, budget) in [("first", "48"), ("second", "32"), ("third", "24")] {
         let text = OWN
