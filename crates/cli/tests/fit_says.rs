@@ -279,3 +279,32 @@ fn columns_in_use_are_not_suggested() {
         &["did you mean `y`?"],
     )]);
 }
+
+/// Categories of which the rows of the selection know nothing are inputs of all rows; what was chosen without them reads what it read.
+#[test]
+fn categories_of_test_rows_alone_move_no_input() {
+    let place = Place::new();
+    let mut csv = "kind,a,z,b,y\n".to_string();
+    let draw = |i: usize, k: f64| (i as f64 * k).fract();
+    for i in 0..120 {
+        // Seven kinds of one row each, the first in the order of their names.
+        let kind = match i % 17 {
+            0 => format!("a{i}"),
+            _ => "usual".to_string(),
+        };
+        let z = draw(i, 0.618_034);
+        let (a, b) = (draw(i, 0.414_214), draw(i, 0.732_051));
+        csv += &format!(
+            "{kind},{a},{z},{b},{}\n",
+            5.0 * z + 0.1 * draw(i, 0.236_068)
+        );
+    }
+    place.write("data.csv", csv);
+    for seed in 1..=3 {
+        place.ok(&format!(
+            "fit data.csv --target y --budget 16 --method single --effort quick --quiet --seed {seed} -o m.safetensors"
+        ));
+        let score = place.json("score m.safetensors data.csv");
+        assert!(score["value"].as_f64().unwrap() < 0.05, "{seed}: {score}");
+    }
+}

@@ -12,7 +12,11 @@ use std::time::Duration;
 
 /// Two inputs, a response, and classes.
 fn table() -> Table {
-    let inputs: Vec<f64> = (0..320)
+    table_of(160)
+}
+
+fn table_of(rows: u32) -> Table {
+    let inputs: Vec<f64> = (0..2 * rows)
         .map(|i| (f64::from(i) * 0.618_034).fract())
         .collect();
     let response = |x: &[f64]| (5.0 * x[0]).sin() + x[1];
@@ -82,6 +86,33 @@ fn a_table_becomes_a_model_that_survives_its_file() {
     assert!(onnx.body.text().is_none() && onnx.header.is_none());
 }
 
+/// Predictions are held to the range of the targets unless that makes held-out rows worse: those at its ends count as if they had not
+/// been seen.
+#[test]
+fn a_line_goes_on_beyond_its_rows_and_noise_does_not() {
+    let inputs: Vec<f64> = (0..60).map(|i| f64::from(i) / 59.0).collect();
+    let noise = |i: usize| (i as f64 * 0.618_034).fract();
+    let of = |target: Vec<f64>| {
+        let table = Table::from_rows(&inputs, &["x"]).unwrap();
+        let table = table.with_column("y", &target).unwrap();
+        let fit = Fit::new(&table)
+            .target("y")
+            .budget(16)
+            .methods([Method::Single]);
+        let fits = fit.effort(Effort::Quick).run().unwrap();
+        let far = Table::from_rows(&[1.5], &["x"]).unwrap();
+        match fits.best().model().predict(&far).unwrap() {
+            Predictions::Responses(values) => values[0],
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!((of(inputs.iter().map(|x| 2.0 * x).collect()) - 3.0).abs() < 1e-3);
+    let mixed = inputs.iter().enumerate().map(|(i, x)| x + 9.0 * noise(i));
+    let mixed: Vec<f64> = mixed.collect();
+    let largest = mixed.iter().copied().fold(0.0, f64::max);
+    assert!(of(mixed) <= largest);
+}
+
 #[test]
 fn options_and_threads_mean_what_they_say() {
     let table = table();
@@ -126,7 +157,8 @@ fn one_callback_tells_and_cancels() {
 /// Asked for all or nothing, whatever is under way ends without a model: selections, searches, curves, comparisons.
 #[test]
 fn all_or_nothing_ends_at_once() {
-    let table = table();
+    // So many rows that nothing is done before the second call.
+    let table = table_of(4000);
     // After the first call: something is under way.
     let calls = AtomicUsize::new(0);
     let fit = |effort| {

@@ -83,6 +83,8 @@ pub struct Prepared {
     first: Part,
     /// All rows, where they are more; with folds if they are few enough to select on them again.
     whole: Option<Part>,
+    /// All rows, prepared as the first part's, where they would have other inputs on their own.
+    alike: Option<Part>,
     judge: Option<Judge>,
     test_rows: usize,
     /// What a person should know about rows and columns.
@@ -121,6 +123,7 @@ impl Prepared {
                 selected_by: "one split".to_string(),
             },
             whole: None,
+            alike: None,
             test_rows: replication.test_rows,
             notes: replication.notes.clone(),
             judge: Some(replication.judge_of_rows()),
@@ -166,6 +169,12 @@ impl Prepared {
         } else {
             None
         };
+        // A rare category or an indicator of missing cells may be an input of all rows and not of those.
+        let names = |part: &Part| part.preprocessing.feature_names();
+        let alike = match &whole {
+            Some(whole) if names(whole) != names(&first) => Some(first.of_rows(table, &every)?),
+            _ => None,
+        };
         Ok(Self {
             task,
             likelihood: likelihood(task, first.preprocessing.d(), noise)?,
@@ -173,6 +182,7 @@ impl Prepared {
             name,
             first,
             whole,
+            alike,
             test_rows: test.len(),
             judge: (!test.is_empty()).then(|| Judge::Rows {
                 table: table.clone(),
@@ -273,7 +283,11 @@ impl Prepared {
         })?;
         let chosen: Vec<(Option<Method>, &Chosen)> = named(&selection, &ask.methods);
         let choice = &chosen[best].1.best;
-        let last = self.whole.as_ref().unwrap_or(&self.first);
+        // What was chosen by the inputs of a part reads the same ones of all rows.
+        let last = match &self.alike {
+            Some(alike) if std::ptr::eq(part, &self.first) => alike,
+            _ => self.whole.as_ref().unwrap_or(&self.first),
+        };
         let (model, no_cap) = rayon::join(
             || self.fitted(last, choice, ask, stream, control),
             || self.no_cap(stream.child("no cap"), &stop),

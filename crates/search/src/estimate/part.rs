@@ -2,7 +2,7 @@
 
 use crate::SearchError;
 use crate::replication::TableSource;
-use loopfit_data::{Encoding, Preprocessing, Samples, Scaling, Task};
+use loopfit_data::{Encoding, Preprocessing, Samples, Scaling, Table, Task};
 use loopfit_estimate::Choice;
 use loopfit_fitted::most_likely;
 use loopfit_likelihood::{Likelihood, Poisson};
@@ -90,6 +90,18 @@ impl Part {
             },
             fresh,
             further,
+        })
+    }
+
+    /// Other rows, prepared as these were; nothing is selected by them.
+    pub(super) fn of_rows(&self, table: &Table, rows: &[usize]) -> Result<Self, SearchError> {
+        Ok(Self {
+            samples: Arc::new(self.preprocessing.samples(table, rows)?),
+            preprocessing: self.preprocessing.clone(),
+            folds: Vec::new(),
+            selected_by: String::new(),
+            fresh: Vec::new(),
+            further: Vec::new(),
         })
     }
 
@@ -189,19 +201,22 @@ impl Part {
             .collect()
     }
 
-    /// Whether held-out rows are predicted no worse when outputs are held to the range of the targets.
+    /// Whether held-out rows are predicted no worse when outputs are held to the range of the targets of all other rows: to that of
+    /// all rows it could not be otherwise.
     pub(super) fn clip_pays(&self, task: Task, choice: &Choice) -> bool {
         if task != Task::Regression || self.preprocessing.target_range().is_none() {
             return false;
         }
         let y = self.samples.y();
-        let (low, high) = y
-            .iter()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), y| {
-                (a.min(f64::from(*y)), b.max(f64::from(*y)))
-            });
+        let mut sorted: Vec<f64> = y.iter().map(|y| f64::from(*y)).collect();
+        sorted.sort_by(f64::total_cmp);
+        let [low, next_low, .., next_high, high] = sorted[..] else {
+            return true;
+        };
         let change = choice.held.iter().zip(&choice.outputs).map(|(row, f)| {
             let y = f64::from(y[*row]);
+            let low = if y == low { next_low } else { low };
+            let high = if y == high { next_high } else { high };
             self.weight(*row) * ((f.clamp(low, high) - y).abs() - (f - y).abs())
         });
         change.sum::<f64>() <= 0.0
