@@ -366,12 +366,28 @@ fn check(cluster: &mut Cluster, loopfit: &Path) -> Result<()> {
     let everything = scripts.chain(cluster.steps());
     let everything = everything.chain((1..=SHARDS).flat_map(at_work));
     let everything: Vec<u32> = everything.collect();
+    let starts = |index: usize| log(index).matches(" started ").count();
+    let struck: Vec<(usize, usize)> = (1..=SHARDS)
+        .filter(|index| !at_work(*index).is_empty())
+        .map(|index| (index, starts(index)))
+        .collect();
     cluster.node_fails(&everything)?;
+    eprintln!(
+        "slurm: the node died with shares {:?} and {} processes",
+        struck.iter().map(|(index, _)| index).collect::<Vec<_>>(),
+        everything.len()
+    );
 
     wait("all jobs have ended", || {
         let queue = cluster.ask("squeue", &["--noheader", "--format=%i %T"])?;
         Ok(queue.trim().is_empty())
     })?;
+    ensure!(
+        struck
+            .iter()
+            .any(|(index, before)| starts(*index) > *before),
+        "no share went on after the node had died: {struck:?}"
+    );
     for index in [2, 3] {
         // Once more for each time that Slurm gave it to a node that was dead.
         let again = |times: usize| log(index).contains(&format!("started {times} times"));
