@@ -89,6 +89,8 @@ pub struct Prepared {
     test_rows: usize,
     /// What a person should know about rows and columns.
     pub notes: Vec<String>,
+    /// The same of all rows, where they select once more.
+    again: Vec<String>,
 }
 
 impl Prepared {
@@ -126,6 +128,7 @@ impl Prepared {
             alike: None,
             test_rows: replication.test_rows,
             notes: replication.notes.clone(),
+            again: Vec::new(),
             judge: Some(replication.judge_of_rows()),
         })
     }
@@ -155,12 +158,15 @@ impl Prepared {
         first.preprocessing.targets(table, &test)?;
         let mut every: Vec<usize> = rest.iter().chain(&test).copied().collect();
         every.sort_unstable();
-        let mut notes = first.preprocessing.notes().to_vec();
-        notes.extend(first.preprocessing.describe(table, &every)?);
-        let mut features = first.preprocessing.features(table, &rest)?;
-        // They are told of column by column.
-        features.missing = 0;
-        notes.extend(features.notes());
+        let notes_of = |part: &Part, rows: &[usize]| {
+            let mut notes = part.preprocessing.notes().to_vec();
+            notes.extend(part.preprocessing.describe(table, &every)?);
+            let mut features = part.preprocessing.features(table, rows)?;
+            // They are told of column by column.
+            features.missing = 0;
+            notes.extend(features.notes());
+            Ok::<_, SearchError>(notes)
+        };
         let whole = if ask.refit && every.len() > selected.len() {
             // Several classes cost several times as much.
             let again = !quick && every.len() * scores <= MANY;
@@ -168,6 +174,11 @@ impl Prepared {
             Some(Part::new(source, &every, folded, stream.child("again"))?)
         } else {
             None
+        };
+        let notes = notes_of(&first, &rest)?;
+        let again = match &whole {
+            Some(whole) if !whole.folds.is_empty() => notes_of(whole, &every)?,
+            _ => Vec::new(),
         };
         // A rare category or an indicator of missing cells may be an input of all rows and not of those.
         let names = |part: &Part| part.preprocessing.feature_names();
@@ -189,6 +200,7 @@ impl Prepared {
                 rows: test,
             }),
             notes,
+            again,
         })
     }
 
@@ -302,7 +314,7 @@ impl Prepared {
         };
         let absent = ask.methods.iter().filter(|method| !has(method));
         let absent = absent.map(|method| (*method, absence)).collect();
-        model.assessment = Some(Assessment {
+        let assessment = Assessment {
             rows: last.samples.n(),
             selected_by: part.selected_by.clone(),
             selection_rows: part.samples.n(),
@@ -312,8 +324,9 @@ impl Prepared {
             test_rows: self.test_rows,
             clip: part.clip_pays(self.task, choice),
             floor: Floor::after(self.likelihood, last.samples.n()).least(),
-            residuals: Assessment::thinned(part.residuals(self.task, choice)),
-        });
+            residuals: Assessment::thinned(part.residuals(self.task, choice, last, &model)),
+        };
+        model.assessment = Some(assessment);
         Ok(Estimate {
             entries: best_first(entries, best),
             rungs,
@@ -324,7 +337,10 @@ impl Prepared {
             selection_rows: part.samples.n(),
             test_rows: self.test_rows,
             selected_by: part.selected_by.clone(),
-            notes: self.notes.clone(),
+            notes: match std::ptr::eq(part, &self.first) {
+                true => self.notes.clone(),
+                false => self.again.clone(),
+            },
             complete: !stop(),
         })
     }
