@@ -280,14 +280,11 @@ fn columns_in_use_are_not_suggested() {
     )]);
 }
 
-/// Categories of which the rows of the selection know nothing are inputs of all rows; what was chosen without them reads what it read.
-#[test]
-fn categories_of_test_rows_alone_move_no_input() {
-    let place = Place::new();
+/// 120 rows whose response is that of `z`, with eight kinds of one row each, the first in the order of their names.
+fn rare_kinds() -> String {
     let mut csv = "kind,a,z,b,y\n".to_string();
     let draw = |i: usize, k: f64| (i as f64 * k).fract();
     for i in 0..120 {
-        // Seven kinds of one row each, the first in the order of their names.
         let kind = match i % 17 {
             0 => format!("a{i}"),
             _ => "usual".to_string(),
@@ -299,7 +296,14 @@ fn categories_of_test_rows_alone_move_no_input() {
             5.0 * z + 0.1 * draw(i, 0.236_068)
         );
     }
-    place.write("data.csv", csv);
+    csv
+}
+
+/// Categories of which the rows of the selection know nothing are inputs of all rows; what was chosen without them reads what it read.
+#[test]
+fn categories_of_test_rows_alone_move_no_input() {
+    let place = Place::new();
+    place.write("data.csv", rare_kinds());
     for seed in 1..=3 {
         place.ok(&format!(
             "fit data.csv --target y --budget 16 --method single --effort quick --quiet --seed {seed} -o m.safetensors"
@@ -307,4 +311,25 @@ fn categories_of_test_rows_alone_move_no_input() {
         let score = place.json("score m.safetensors data.csv");
         assert!(score["value"].as_f64().unwrap() < 0.05, "{seed}: {score}");
     }
+}
+
+/// Where all rows select once more, what is said of inputs and rows is of them: eight rare kinds and the usual one, and the three numbers.
+#[test]
+fn a_second_selection_says_what_it_read() {
+    let place = Place::new();
+    place.write("data.csv", rare_kinds());
+    let fit = "fit data.csv --target y --budget 16 --method single";
+    let second = place.json(fit);
+    assert_eq!(second["inputs"].as_array().unwrap().len(), 9 + 3);
+    let notes = second["notes"].as_array().unwrap();
+    let rows = "rows: all 120 for the selection by 5-fold cross-validation, twice, after one without the 24 of the test; inputs: 12";
+    assert!(notes.iter().any(|note| note == rows), "{notes:?}");
+    let first = place.json(&format!("{fit} --no-refit"));
+    let inputs = first["inputs"].as_array().unwrap().len();
+    assert!(inputs < 12);
+    let notes = first["notes"].as_array().unwrap();
+    let rows = format!(
+        "rows: 96 for the selection by 5-fold cross-validation, twice, 24 for the test; inputs: {inputs}"
+    );
+    assert!(notes.iter().any(|note| *note == rows), "{notes:?}");
 }

@@ -11,6 +11,8 @@ pub const PREFERRED: f64 = 2.0;
 /// As many for an affine function of fewer inputs or with zeros to be preferred to the one of all inputs: of numbers, and of classes, whose
 /// losses have tails so long that those of few rows make their standard errors look small.
 const FEWER: [f64; 2] = [2.0, 3.0];
+/// As many for an affine function to have another penalty than the evidence's: that of few rows is better than what few held-out rows choose.
+const OTHER_PENALTY: f64 = 1.5;
 /// How far from the losses of fitted rows to those of held-out ones the loss of a good fit to all rows is; with `p` coefficients and `n`
 /// rows, of which a fold fits 0.8, these differ by about `2 p / (0.8 n)`, and fits to `n` and `0.8 n` rows by `0.25 p / n`: a tenth, and a
 /// little more for chance.
@@ -87,6 +89,16 @@ impl Choice {
     pub(crate) fn expected_loss(&self) -> f64 {
         self.fitted_loss + CLOSER * (self.cross_validation() - self.fitted_loss).max(0.0)
     }
+}
+
+/// Of an affine function with several factors the one of the evidence, unless another is clearly better; none if none was judged.
+pub(crate) fn by_evidence(mut choices: Vec<Choice>) -> Option<Choice> {
+    choices.retain(|choice| choice.cross_validation().is_finite());
+    sort(&mut choices);
+    let smallest = choices.first()?;
+    let own = choices.iter().find(|choice| choice.factor == 1.0);
+    let own = own.filter(|own| paired(&smallest.losses, &own.losses) < OTHER_PENALTY);
+    Some(own.unwrap_or(smallest).clone())
 }
 
 /// The best of a method, and how good it is.
@@ -310,6 +322,24 @@ mod tests {
             chosen.best.losses[0]
         };
         assert_eq!((kept(false), kept(true)), (0.1, 0.2));
+    }
+
+    /// Losses fall by 1.2 standard errors with a weaker penalty than the evidence's, then by far more.
+    #[test]
+    fn affine_functions_have_the_penalty_of_the_evidence() {
+        let own = choice(1.0, &[0.35, 0.08, 0.25, 0.36]);
+        let hardly = choice(0.1, &[0.30, 0.07, 0.27, 0.30]);
+        let clearly = choice(10.0, &[0.25, 0.0, 0.16, 0.26]);
+        let t = paired(&hardly.losses, &own.losses);
+        assert!((0.5..OTHER_PENALTY).contains(&t), "{t}");
+        let factor = |choices: &[&Choice]| {
+            let choices = choices.iter().map(|choice| (*choice).clone()).collect();
+            by_evidence(choices).map(|choice| choice.factor)
+        };
+        assert_eq!(factor(&[&hardly, &own]), Some(1.0));
+        assert_eq!(factor(&[&hardly, &own, &clearly]), Some(10.0));
+        assert_eq!(factor(&[&hardly]), Some(0.1));
+        assert_eq!(factor(&[&choice(1.0, &[f64::NAN])]), None);
     }
 
     fn chosen(losses: &[f64]) -> Chosen {

@@ -11,7 +11,7 @@ mod deal;
 mod race;
 
 use crate::candidates::Space;
-use crate::choice::{Choice, Chosen, Selection};
+use crate::choice::{Choice, Chosen, Selection, by_evidence};
 use crate::curvature::Objective;
 use crate::fit::{Fit, tried};
 use crate::ranking::consensus;
@@ -338,7 +338,9 @@ impl<'a> Problem<'a> {
             let known = if full { lines.full.take() } else { None };
             let fits = known.unwrap_or_else(|| self.fits(&job, None, stream).0);
             job.pruned_to = pruned_to;
-            lines.choices.extend(self.judge(&job, None, &fits));
+            lines
+                .choices
+                .extend(by_evidence(self.judge(&job, None, &fits)));
             if full {
                 lines.full = Some(fits);
             }
@@ -352,7 +354,6 @@ impl<'a> Problem<'a> {
             c.pruned_to.is_none() && c.network.d() == self.d && c.network.q() == self.d
         };
         let full: Vec<Choice> = finalists.iter().filter(full).cloned().collect();
-        // The penalty with the smallest loss, also of classes: so many folds say it well enough.
         let of = |choices| Chosen::of(choices, false, stream);
         Some(of(finalists)?.or_of_all_inputs(of(full), self.classes))
     }

@@ -22,6 +22,8 @@ pub struct Plan<'a> {
     subject: Subject,
     engine: Runner,
     control: Control,
+    /// What is known of the source before any row is looked at.
+    of_source: Vec<String>,
     notes: Vec<String>,
     way: Way,
 }
@@ -52,7 +54,8 @@ impl<'a> Plan<'a> {
         let ask = fit.ask(engine.threads().count(), 1)?;
         let prepared = Prepared::new(source, fit.noise, &ask)?;
         let (rows, inputs) = (prepared.selection_rows(), prepared.inputs());
-        let mut notes = source.notes();
+        let of_source = source.notes();
+        let mut notes = of_source.clone();
         notes.extend(prepared.notes.iter().cloned());
         notes.push(format!(
             "rows: {} for the selection by {}, {} for the test; inputs: {}",
@@ -67,6 +70,7 @@ impl<'a> Plan<'a> {
             fit,
             engine,
             control,
+            of_source,
             notes,
             way: Way::Estimate(ask, Box::new(prepared)),
         })
@@ -90,7 +94,8 @@ impl<'a> Plan<'a> {
             0 => String::new(),
             n => format!(" and {} for the test", rows(n)),
         };
-        let mut notes = source.notes();
+        let of_source = source.notes();
+        let mut notes = of_source.clone();
         notes.extend(replication.notes.iter().cloned());
         let trained = match fit.automatic {
             true => samples,
@@ -125,6 +130,7 @@ impl<'a> Plan<'a> {
             fit,
             engine,
             control,
+            of_source,
             notes,
             way: Way::Search(Box::new(searches)),
         })
@@ -138,6 +144,29 @@ impl<'a> Plan<'a> {
     /// What a person should know before the work.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// What a person should know after the work: of the rows that selected what is delivered, where these are others.
+    pub(crate) fn notes_after(&self, found: &Found) -> Vec<String> {
+        match (&self.way, found) {
+            (Way::Estimate(ask, prepared), Found::Estimate(found))
+                if found.selection_rows != prepared.selection_rows() =>
+            {
+                let rows = |n: usize| text::integer(n as u64);
+                let mut notes = self.of_source.clone();
+                notes.extend(found.notes.iter().cloned());
+                notes.push(format!(
+                    "rows: all {} for the selection by {}, after one without the {} of the test; inputs: {}",
+                    rows(found.selection_rows),
+                    found.selected_by,
+                    rows(found.test_rows),
+                    found.model.preprocessing.d()
+                ));
+                notes.extend(more_numbers_than_rows(ask.budget, found.selection_rows));
+                notes
+            }
+            _ => self.notes.clone(),
+        }
     }
 
     /// Number of threads.

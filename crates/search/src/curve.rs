@@ -8,10 +8,11 @@ use loopfit_numerics::text::count as counted;
 /// Caps of a curve unless others are asked for, as far as there are as many rows.
 pub const CAPS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
 
-/// Standard errors of a paired difference within which a smaller model is as good as the best, and beyond which an error falls.
+/// Standard errors of an error by which it is below that of something else.
 const WITHIN: f64 = 1.0;
-/// Standard errors of a paired difference at which a model is clearly better than the linear one.
-const CLEARLY: f64 = 2.0;
+/// Standard errors of a paired difference at which a model is clearly better than another; below it a smaller model is as good as the best, and an
+/// error does not fall. The best of several caps and methods is better by one of them by chance alone.
+pub const CLEARLY: f64 = 2.0;
 
 /// What was selected under one cap.
 #[derive(Clone, Debug)]
@@ -135,24 +136,23 @@ impl Curve {
             .is_some_and(|(e, (_, error))| e.validation - error > WITHIN * e.validation_se)
     }
 
-    /// The model with the fewest numbers whose error is within one standard error of the best, paired over rows; none where no
-    /// model beats a constant.
+    /// The model with the fewest numbers that the best one is not clearly better than, paired over rows; none where no model beats a
+    /// constant.
     pub fn enough(&self) -> Option<&Entry> {
         let best = self.best_of_all().filter(|_| self.beats_constant())?;
         let all = self.points.iter().flat_map(|point| &point.entries);
-        all.filter(|entry| best.better_than(entry) < WITHIN)
+        all.filter(|entry| best.better_than(entry) < CLEARLY)
             .min_by(|a, b| {
                 let by_error = a.validation.total_cmp(&b.validation);
                 a.network.count().cmp(&b.network.count()).then(by_error)
             })
     }
 
-    /// Whether the largest cap has a model that is better by more than one standard error, paired over rows, than the
-    /// best under the cap before it.
+    /// Whether the largest cap has a model that is clearly better, paired over rows, than the best under the cap before it.
     pub fn still_falls(&self) -> bool {
         match &self.points[..] {
             [.., before, last] if self.beats_constant() => {
-                self.best(last).better_than(self.best(before)) > WITHIN
+                self.best(last).better_than(self.best(before)) > CLEARLY
             }
             _ => false,
         }
@@ -178,8 +178,10 @@ impl Curve {
             false => String::new(),
         };
         let why = match count < most {
-            true => format!("the error is within one standard error of the best, which has {most}"),
-            false => "no smaller model comes within one standard error".to_string(),
+            true => format!(
+                "row by row the error is within two standard errors of the best, which has {most}"
+            ),
+            false => "row by row no smaller model comes within two standard errors".to_string(),
         };
         let mut sentences = vec![format!(
             "{so_far}{} would do: {why}.",

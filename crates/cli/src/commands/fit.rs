@@ -83,6 +83,10 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
         return Ok(Exit::FitsFailed);
     }
     let fits = fits.map_err(wrong)?;
+    if !global.quiet {
+        let new = fits.notes().iter().filter(|n| !plan.notes().contains(n));
+        new.for_each(|note| output::note(note));
+    }
     let done = Done {
         a,
         plan: &plan,
@@ -143,10 +147,10 @@ impl Done<'_> {
 
     /// What the keys of both ways have in common.
     fn common_json(&self) -> Map<String, Value> {
-        let (a, subject) = (self.a, self.plan.subject());
+        let (a, subject) = (self.a, self.fits.subject());
         object!({
             "data": subject.data, "task": subject.task, "budget": a.budget, "seed": a.seed,
-            "inputs": subject.inputs, "metric": subject.test_error, "error": subject.error, "notes": self.plan.notes(),
+            "inputs": subject.inputs, "metric": subject.test_error, "error": subject.error, "notes": self.fits.notes(),
             "model": a.output.as_ref().map(|p| p.display().to_string()),
         })
     }

@@ -4,7 +4,7 @@ use crate::SearchError;
 use crate::replication::TableSource;
 use loopfit_data::{Encoding, Preprocessing, Samples, Scaling, Table, Task};
 use loopfit_estimate::Choice;
-use loopfit_fitted::most_likely;
+use loopfit_fitted::{FittedModel, most_likely};
 use loopfit_likelihood::{Likelihood, Poisson};
 use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
@@ -186,8 +186,16 @@ impl Part {
         self.preprocessing.to_original(1.0) - self.preprocessing.to_original(0.0)
     }
 
-    /// Absolute residuals of held-out rows in the target's units, each row once whatever its weight; none of counts and classes.
-    pub(super) fn residuals(&self, task: Task, choice: &Choice) -> Vec<f64> {
+    /// Absolute residuals of held-out rows in the target's units, ascending, each row once whatever its weight; none of counts and classes.
+    /// Those of the model that is delivered on its own rows are smaller but for the rounding of its numbers, which without noise is all there
+    /// is: at every rank the larger ones count.
+    pub(super) fn residuals(
+        &self,
+        task: Task,
+        choice: &Choice,
+        delivered: &Self,
+        model: &FittedModel,
+    ) -> Vec<f64> {
         if task != Task::Regression {
             return Vec::new();
         }
@@ -196,9 +204,28 @@ impl Part {
         let mut seen = vec![false; y.len()];
         let pairs = choice.held.iter().copied().zip(&choice.outputs);
         let first = pairs.filter(|(row, _)| !std::mem::replace(&mut seen[*row], true));
-        first
+        let mut held: Vec<f64> = first
             .map(|(row, f)| self.unit() * (f - f64::from(y[row])).abs())
+            .collect();
+        held.sort_by(f64::total_cmp);
+        let own = delivered.residuals_of(model);
+        let (m, n) = (held.len(), own.len());
+        let ranked = held.iter().enumerate();
+        ranked
+            .map(|(k, held)| held.max(own[((k + 1) * n).div_ceil(m) - 1]))
             .collect()
+    }
+
+    /// Absolute residuals of a model on these rows, ascending, with the rounding of their targets.
+    fn residuals_of(&self, model: &FittedModel) -> Vec<f64> {
+        let outputs = model.predictor().predict(self.samples.x());
+        let rounding = 0.5 * f64::from(f32::EPSILON);
+        let pairs = outputs.iter().zip(self.samples.y());
+        let gaps = pairs.map(|(f, y)| (f, f64::from(*y)));
+        let gaps = gaps.map(|(f, y)| (f - y).abs() + rounding * y.abs());
+        let mut residuals: Vec<f64> = gaps.map(|gap| self.unit() * gap).collect();
+        residuals.sort_by(f64::total_cmp);
+        residuals
     }
 
     /// Whether held-out rows are predicted no worse when outputs are held to the range of the targets of all other rows: to that of
