@@ -35,6 +35,8 @@ use std::time::Instant;
 const LINEAR_FACTORS: [f64; 9] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
 /// Steps for an affine function: least squares need one, logistic regression a few, the evidence the rest.
 const LINEAR_STEPS: usize = 60;
+/// How much affine functions with zeros may cost, relative to a method's work, if all steps are taken; a third of them is usual.
+const SPARSE_LINEAR_WORK: f64 = 3.0;
 /// A good optimum is rare where this part of several fits has more than so many times the smallest loss.
 const RARE: f64 = 0.75;
 const POOR: f64 = 1.25;
@@ -311,7 +313,7 @@ impl<'a> Problem<'a> {
         let first = &self.deal.folds[0].fitted;
         let cost = full_linear_work(self.d, first.factors(), first.n);
         let steps = (LINEAR_STEPS * self.every.folds.len()) as f64;
-        let sparse = match steps * cost <= work {
+        let sparse = match steps * cost <= SPARSE_LINEAR_WORK * work {
             true => space.sparse_linear(),
             false => Vec::new(),
         };
