@@ -133,7 +133,7 @@ impl Threads {
             // A thread less does no harm: this one goes on too.
             Some(_) => std::thread::scope(|scope| {
                 for _ in 1..together {
-                    let _ = std::thread::Builder::new().spawn_scoped(scope, &go_on);
+                    let _ = std::thread::Builder::new().spawn_scoped(scope, go_on);
                 }
                 go_on();
             }),
