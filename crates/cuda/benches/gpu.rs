@@ -170,6 +170,7 @@ fn speed(
         let flops = flops_per_update(first);
         for count in counts {
             let begin = Instant::now();
+            cuda.prepare(first, *count).expect("kernels");
             run(&cuda, &fits(letter, *count, 1, scoring));
             let warm = begin.elapsed().as_secs_f64();
             // As many updates as take about so long, judged by a short run.

@@ -55,6 +55,12 @@ impl Cost {
         self.updates * fits as f64 * (FIXED + self.operations * share)
     }
 
+    /// Whether kernels for one network, with half a warp a fit, pay for so many fits: a block a fit takes three times as long on a
+    /// device that is busy, and the kernels are compiled on one of so many cores.
+    pub(crate) fn pays_own_kernels(&self, fits: usize, cores: usize) -> bool {
+        2.0 * self.work(fits) * cores.max(1) as f64 > COMPILATION
+    }
+
     fn on_core(&self) -> f64 {
         self.updates * (FIXED_OF_CORE + self.operations * OPERATION_OF_CORE)
     }

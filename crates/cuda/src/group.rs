@@ -140,7 +140,6 @@ impl<'a> Group<'a> {
             place: arena.put(&place)?,
             outgoing: arena.put(&outgoing)?,
             fixed: arena.put(&padded)?,
-            fits_count: specs.len() as i32,
             d: shape.d as i32,
             r: shape.r as i32,
             outputs: shape.outputs as i32,
@@ -284,7 +283,8 @@ impl<'a> Group<'a> {
             .iter()
             .map(|s| self.plan.most_updates(s.train.n(), batch))
             .min();
-        let most = most.unwrap_or(1);
+        let most = most.unwrap_or(1).min(updates);
+        self.launch.most = most as i32;
         let mut done = 0;
         while done < updates {
             let now = most.min(every - done % every).min(updates - done);
@@ -366,14 +366,18 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// The batch order of the epochs of a launch.
+    /// The batch order of the epochs of a launch that are not there.
     fn permute(&mut self, batch: usize) -> Result<(), Fault> {
         let (update, updates) = (self.launch.ordered as usize, self.launch.updates as usize);
         let epochs = self.specs.iter().map(|spec| {
             let in_epoch = spec.train.n() / batch;
-            (update + updates - 1) / in_epoch - update / in_epoch + 1
+            let known = update.checked_sub(1).map_or(0, |last| last / in_epoch + 1);
+            (update + updates - 1) / in_epoch + 1 - known
         });
-        let epochs = epochs.max().unwrap_or(1);
+        let epochs = epochs.max().unwrap_or(0);
+        if epochs == 0 {
+            return Ok(());
+        }
         let n = self
             .specs
             .iter()
@@ -389,7 +393,7 @@ impl<'a> Group<'a> {
             .find(|each| n <= 1 << 16 && 2 * n * each <= room);
         let (kernel, each, shared) = match each {
             Some(each) => ("permute_shared", each, 2 * n * each),
-            None => ("permute_global", PERMUTE_THREADS, 0),
+            None => ("permute_global", 1, 0),
         };
         let parts = epochs.div_ceil(each);
         self.launch.epochs = each as i32;

@@ -78,7 +78,7 @@ pub(crate) struct Launch {
     pub(crate) fixed: Address,
     pub(crate) node_x: Address,
     pub(crate) valid_node_x: Address,
-    pub(crate) fits_count: i32,
+    pub(crate) most: i32,
     pub(crate) d: i32,
     pub(crate) r: i32,
     pub(crate) outputs: i32,

@@ -351,10 +351,10 @@ pub enum Kernels {
 /// How many fits run beside one another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beside {
-    /// In the same group.
-    pub(crate) alike: usize,
     /// On the device.
     pub(crate) all: usize,
+    /// Whether kernels for this network alone pay.
+    pub(crate) pays: bool,
 }
 
 /// What runs the stages of a group.
@@ -404,7 +404,10 @@ impl Plan {
         let fuse = |variant: Variant, least: usize| {
             can_fuse(variant)
                 && match kernels {
-                    Kernels::Fastest => of_processor(fits.alike) >= least,
+                    Kernels::Fastest => {
+                        of_processor(fits.all) >= least
+                            && (fits.pays || device.is_prepared(variant))
+                    }
                     Kernels::Block => false,
                     Kernels::HalfWarp => true,
                 }

@@ -137,8 +137,9 @@ struct Queue {
     buckets: Vec<Bucket>,
     /// What the device cannot run.
     rest: VecDeque<(Ticket, Control)>,
-    /// Fits on the device.
+    /// Fits on the device, and groups of them.
     running: usize,
+    groups: usize,
     /// Threads that have nothing to do for the processor.
     idle: usize,
     speeds: Speeds,
@@ -281,9 +282,18 @@ impl Pool {
 
     fn plan(&self, spec: &FitSpec, alike: usize, queue: &Queue) -> Plan {
         let waiting: usize = queue.buckets.iter().map(|b| b.tickets.len()).sum();
+        let (all, groups) = (
+            queue.running + waiting.max(alike),
+            queue.groups + queue.buckets.len(),
+        );
+        let cost = Cost::of(spec);
         let beside = Beside {
-            alike,
-            all: queue.running + waiting.max(alike),
+            // No more groups run at once than there is room for.
+            all: match groups > GROUPS_AT_ONCE {
+                true => (all * GROUPS_AT_ONCE / groups).max(alike),
+                false => all,
+            },
+            pays: cost.pays_own_kernels(alike, self.processor.threads().count()),
         };
         Plan::new(spec, beside, self.kernels, &*self.device)
     }
@@ -388,12 +398,14 @@ impl Pool {
             }
             let alone = queue.running == 0 && part == all;
             queue.running += part;
+            queue.groups += 1;
             drop(queue);
             let begin = Instant::now();
             let stopped = self.run_in_step(tickets, &plan, &control);
             let seconds = begin.elapsed().as_secs_f64();
             queue = locked(&self.queue);
             queue.running -= part;
+            queue.groups -= 1;
             if alone && !stopped {
                 queue.speeds.saw_device(&cost, part, seconds);
             }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Searches at work beside one another, where nobody says how many: most of them wait for the GPU.
+/// Searches beside one another, where nobody says how many: they wait for the GPU.
 const SEARCHES: usize = 1024;
 
 /// Why there is no GPU to run fits on.
@@ -26,7 +26,8 @@ pub enum CudaError {
 /// How a GPU is used.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Threads of this machine that ask for fits, most of which wait; 0 is as many as keep a GPU busy.
+    /// Threads of this machine, and jobs that ask for fits beside one another; 0 is one for each core, and as many jobs as keep a
+    /// GPU busy.
     pub threads: usize,
     /// The folder that compiled kernels are kept in; none keeps none.
     pub cache: Option<PathBuf>,
@@ -105,7 +106,7 @@ impl Cuda {
         Ok(Self {
             workers: pool.workers(),
             pool,
-            threads: Threads::new(asking)?,
+            threads: Threads::beside_device(working, asking)?,
             model,
             mixed: settings.mixed,
             resources,
@@ -130,18 +131,26 @@ impl Cuda {
         &self.model
     }
 
+    /// How so many fits of a specification run, and nothing else.
+    fn plan(&self, spec: &FitSpec, fits: usize) -> Plan {
+        let beside = Beside {
+            all: fits,
+            pays: true,
+        };
+        Plan::new(spec, beside, self.pool.kernels, &*self.pool.device)
+    }
+
+    /// Compiles the kernels that run so many fits of a specification, unless they are there.
+    pub fn prepare(&self, spec: &FitSpec, fits: usize) -> Result<(), SpecError> {
+        let mut variants = self.plan(spec, fits).variants_of(spec).into_iter();
+        variants
+            .try_for_each(|variant| self.pool.device.prepare(variant))
+            .map_err(|fault| self.failed(&fault))
+    }
+
     /// Registers and local memory of the kernels that would run so many fits of a specification, for reports.
     pub fn resources(&self, spec: &FitSpec, fits: usize) -> Vec<String> {
-        let beside = Beside {
-            alike: fits,
-            all: fits,
-        };
-        (self.resources)(&Plan::new(
-            spec,
-            beside,
-            self.pool.kernels,
-            &*self.pool.device,
-        ))
+        (self.resources)(&self.plan(spec, fits))
     }
 
     /// Whether the kernels run such a fit; others run on the processor.

@@ -3,7 +3,8 @@
 use crate::fit::FitOutcome;
 use crate::run::Control;
 use crate::spec::{FitSpec, SpecError};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs fits. Searches and studies ask for outcomes of specifications and know nothing else of an engine, so that another one, on
 /// another machine or device, is another implementation of this trait.
@@ -62,6 +63,8 @@ const MOST_THREADS: usize = 1024;
 #[derive(Debug)]
 pub struct Threads {
     pool: rayon::ThreadPool,
+    /// Jobs that ask for fits at the same time, where those wait for another device most of the time.
+    waiting: Option<usize>,
 }
 
 impl Threads {
@@ -74,7 +77,19 @@ impl Threads {
                 threads,
                 why: e.to_string(),
             })?;
-        Ok(Self { pool })
+        Ok(Self {
+            pool,
+            waiting: None,
+        })
+    }
+
+    /// The same beside a device: there `jobs` that ask for fits wait most of the time, each on a thread of its own, and the
+    /// threads do what is left to do here.
+    pub fn beside_device(threads: usize, jobs: usize) -> Result<Self, SpecError> {
+        Ok(Self {
+            waiting: Some(jobs.clamp(1, MOST_THREADS)),
+            ..Self::new(threads)?
+        })
     }
 
     /// How many there are.
@@ -82,8 +97,91 @@ impl Threads {
         self.pool.current_num_threads()
     }
 
+    /// How many jobs that ask for fits are done at the same time.
+    pub fn jobs(&self) -> usize {
+        self.waiting.unwrap_or(self.count())
+    }
+
+    /// Does jobs that ask for fits, begun in their order; results are in that order too. After an error no more are begun.
+    pub fn each<T: Sync, R: Send, E: Send>(
+        &self,
+        jobs: &[T],
+        work: impl Fn(&T) -> Result<R, E> + Sync,
+    ) -> Result<Vec<R>, E> {
+        let next = AtomicUsize::new(0);
+        let done = Mutex::new((Vec::with_capacity(jobs.len()), None));
+        let go_on = || {
+            loop {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                let Some(job) = jobs.get(i) else { break };
+                let result = work(job);
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                match result {
+                    Ok(result) => done.0.push((i, result)),
+                    Err(error) => {
+                        next.store(jobs.len(), Ordering::Relaxed);
+                        done.1.get_or_insert(error);
+                    }
+                }
+            }
+        };
+        let together = self.jobs().min(jobs.len());
+        match self.waiting {
+            None => self.pool.scope(|scope| {
+                (0..together).for_each(|_| scope.spawn(|_| go_on()));
+            }),
+            // A thread less does no harm: this one goes on too.
+            Some(_) => std::thread::scope(|scope| {
+                for _ in 1..together {
+                    let _ = std::thread::Builder::new().spawn_scoped(scope, go_on);
+                }
+                go_on();
+            }),
+        }
+        let (mut done, failure) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_unstable_by_key(|(i, _)| *i);
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(done.into_iter().map(|(_, result)| result).collect()),
+        }
+    }
+
     /// Does parallel work, such as predictions, on these threads.
     pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         self.pool.install(work)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On threads for work as on threads that wait: every job once, results in order, or an error.
+    #[test]
+    fn jobs_are_done_in_order_unless_one_fails() {
+        let jobs: Vec<usize> = (0..100).collect();
+        for threads in [
+            Threads::new(2).unwrap(),
+            Threads::beside_device(1, 8).unwrap(),
+        ] {
+            let doubled = threads.each(&jobs, |i| Ok::<_, ()>(2 * i)).unwrap();
+            assert_eq!(doubled, jobs.iter().map(|i| 2 * i).collect::<Vec<_>>());
+            let failed = threads.each(&jobs, |i| if *i == 50 { Err("one") } else { Ok(()) });
+            assert_eq!(failed, Err("one"));
+            assert!(threads.each(&[] as &[usize], |_| Ok::<_, ()>(())).is_ok());
+        }
+    }
+
+    /// Jobs that wait for one another: those beside a device have a thread each, however few threads work.
+    #[test]
+    fn jobs_beside_a_device_wait_together() {
+        let threads = Threads::beside_device(1, 4).unwrap();
+        assert_eq!((threads.count(), threads.jobs()), (1, 4));
+        let barrier = std::sync::Barrier::new(4);
+        let met = threads.each(&[(); 4], |()| {
+            barrier.wait();
+            Ok::<_, ()>(())
+        });
+        assert_eq!(met.unwrap().len(), 4);
     }
 }

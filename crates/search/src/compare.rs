@@ -101,7 +101,7 @@ impl Prepared {
         control: &Control,
     ) -> Result<Vec<SeedFits>, SearchError> {
         let families = self.request.families.len().max(1);
-        let together = (FITS_FOR_A_THREAD * backend.threads().count()).div_ceil(families);
+        let together = (FITS_FOR_A_THREAD * backend.threads().jobs()).div_ceil(families);
         let mut complete = Vec::new();
         let seeds = self.seeds.chunks(together);
         let replications = self.replications.chunks(together);

@@ -5,7 +5,7 @@ use crate::cache::Cache;
 use crate::described::Describer;
 use crate::progress::Progress;
 use crate::store::{Store, StoredFit};
-use loopfit_engine::{Backend, Control, FitOutcome, FitSpec, Stop};
+use loopfit_engine::{Backend, Control, FitOutcome, FitSpec, Stop, Threads};
 use std::sync::{Mutex, PoisonError};
 
 /// What runs fits and where they are kept.
@@ -43,6 +43,11 @@ impl<'a> Recorder<'a> {
             task,
             describer: Describer::default(),
         }
+    }
+
+    /// The threads that work beside the fits.
+    pub(crate) fn threads(&self) -> &'a Threads {
+        self.workshop.backend.threads()
     }
 
     /// Outcomes in the order of the jobs.

@@ -167,7 +167,7 @@ impl<'a> Entered<'a> {
         &self,
         control: &Control,
         progress: &Progress,
-        work: impl FnOnce(&Runner<'_>) -> Result<(), StudyError> + Send,
+        work: impl FnOnce(&Runner<'_>) -> Result<(), StudyError>,
     ) -> Result<(), StudyError> {
         let named = self.prepared.named;
         let failure = Mutex::new(None);
@@ -184,7 +184,7 @@ impl<'a> Entered<'a> {
                 cache: self.cache,
             },
         };
-        let result = self.backend.threads().install(|| work(&runner));
+        let result = work(&runner);
         match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None => result,

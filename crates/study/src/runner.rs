@@ -10,7 +10,6 @@ use crate::shortlist::{self, Kept, Screened};
 use crate::store::{Sibling, Watch, pause};
 use crate::task::{Phase, Shard, Task};
 use crate::trial::Trial;
-use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A case and test split, whose development is one.
@@ -215,10 +214,9 @@ impl Runner<'_> {
 
     fn run_all(&self, tasks: &[Task], shortlists: &Shortlists) -> Result<(), StudyError> {
         // In their order, so that one case after the other is finished.
-        tasks
-            .iter()
-            .par_bridge()
-            .try_for_each(|task| self.run_task(task, shortlists))
+        let threads = self.workshop.backend.threads();
+        threads.each(tasks, |task| self.run_task(task, shortlists))?;
+        Ok(())
     }
 
     /// Fits, chooses, freezes, judges. Whatever of it is in the store is not done again.
@@ -269,7 +267,8 @@ impl Runner<'_> {
             }
         };
         if judged {
-            let scores = trial.judge(&frozen, w.store, w.study, &task.name)?;
+            let threads = w.backend.threads();
+            let scores = threads.install(|| trial.judge(&frozen, w.store, w.study, &task.name))?;
             w.store.put_scores(w.study, &task.name, &scores)?;
         }
         Ok(())

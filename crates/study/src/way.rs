@@ -9,8 +9,8 @@ use crate::store::Choice;
 use crate::task::Phase;
 use crate::trial::Trial;
 use crate::{continuation, schedule, searched, sieve};
+use loopfit_engine::Threads;
 use loopfit_model::Method;
-use rayon::prelude::*;
 
 impl Way {
     /// What has a development before its confirmation.
@@ -67,7 +67,7 @@ impl Way {
         recorder: &Recorder<'_>,
     ) -> Result<Vec<Choice>, StudyError> {
         match (self, phase) {
-            (Self::Continuation(path), _) => of_each(methods, |method| {
+            (Self::Continuation(path), _) => of_each(recorder.threads(), methods, |method| {
                 continuation::choose(path, method, trial, recorder)
             }),
             (Self::Shortlist(list), Phase::Development) => {
@@ -76,10 +76,10 @@ impl Way {
             (Self::Shortlist(list), Phase::Confirmation) => {
                 shortlist::confirm(list, methods, kept, trial, recorder)
             }
-            (Self::Search(plan), _) => of_each(methods, |method| {
+            (Self::Search(plan), _) => of_each(recorder.threads(), methods, |method| {
                 searched::choose(plan, method, trial, recorder)
             }),
-            (Self::Sieve(own), _) => of_each(methods, |method| {
+            (Self::Sieve(own), _) => of_each(recorder.threads(), methods, |method| {
                 sieve::choose(own, method, trial, recorder)
             }),
             (Self::Schedule(own), _) => schedule::choose(own, trial, recorder),
@@ -89,13 +89,9 @@ impl Way {
 
 /// The choices of all methods, which are made side by side.
 fn of_each(
+    threads: &Threads,
     methods: &[Method],
     choose: impl Fn(Method) -> Result<Vec<Choice>, StudyError> + Sync,
 ) -> Result<Vec<Choice>, StudyError> {
-    let choices: Vec<Vec<Choice>> = methods
-        .par_iter()
-        .with_max_len(1)
-        .map(|method| choose(*method))
-        .collect::<Result<_, _>>()?;
-    Ok(choices.concat())
+    Ok(threads.each(methods, |method| choose(*method))?.concat())
 }

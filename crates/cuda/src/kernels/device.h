@@ -79,6 +79,9 @@ __device__ __forceinline__ float top_lanes(float v) {
 // The threads of a warp wait for one another.
 __device__ __forceinline__ void sync_warp() { __syncwarp(); }
 
+// Whether no other thread of the warp has this number.
+__device__ __forceinline__ bool only_mine(int v) { return __popc(__match_any_sync(0xffffffffu, v)) == 1; }
+
 // Whether it holds for one of the two fits of a warp.
 __device__ __forceinline__ bool either(bool own) { return __any_sync(0xffffffffu, own); }
 

@@ -153,35 +153,6 @@ __device__ __forceinline__ void fetch_samples(const Launch &L, const Fit &fit, c
     async_group();
 }
 
-// One block forward for M strips.
-template <int M>
-__device__ __forceinline__ void block_ahead(const float *units, float (*z)[Q]) {
-    float next[M][Q];
-    const float *b2 = units + UNITS * UNIT;
-#pragma unroll
-    for (int k = 0; k < Q; k++)
-#pragma unroll
-        for (int m = 0; m < M; m++) next[m][k] = z[m][k] + b2[k];
-#pragma unroll
-    for (int j = 0; j < UNITS; j++) {
-        float unit[UNIT];
-        read_unit(units + j * UNIT, unit);
-#pragma unroll
-        for (int m = 0; m < M; m++) {
-            float u = unit[Q], slope;
-#pragma unroll
-            for (int k = 0; k < Q; k++) u = fmaf(unit[k], z[m][k], u);
-            float h = activate(u, &slope);
-#pragma unroll
-            for (int k = 0; k < Q; k++) next[m][k] = fmaf(unit[Q + 1 + k], h, next[m][k]);
-        }
-    }
-#pragma unroll
-    for (int k = 0; k < Q; k++)
-#pragma unroll
-        for (int m = 0; m < M; m++) z[m][k] = next[m][k];
-}
-
 // Sums of the output function's products, lane by lane.
 struct Head {
     float row[Q], bias;
@@ -216,7 +187,8 @@ __device__ __forceinline__ void ahead(const Launch &L, const Fit &fit, const Own
 #pragma unroll
         for (int m = 0; m < M; m++) write_state(keep + at[m] * LINE, z[m]);
         keep += L.all_strips * LINE;
-        block_ahead<M>(units_of(L, own.params, block_at(L, t)), z);
+        const float *units = units_of(L, own.params, block_at(L, t));
+        block_forward<M>(units, units + UNITS * UNIT, UNITS, z);
     }
 #if SINGLE
     const float *row = own.params + output_at(L);

@@ -303,6 +303,5 @@ __device__ __forceinline__ void passes(const Launch &L, const Fit &fit, const Wo
 // The sample numbers of an update's batch.
 __device__ __forceinline__ const uint32_t *batch_rows(const Launch &L, const Fit &fit, int update) {
     int in_epoch = fit.n / L.batch;
-    int epoch = update / in_epoch - L.ordered / in_epoch;
-    return fit.order + (size_t)epoch * fit.n + (size_t)(update % in_epoch) * L.batch;
+    return order_of(L, fit, update / in_epoch) + (size_t)(update % in_epoch) * L.batch;
 }

@@ -36,6 +36,7 @@ struct Block {
     Fiber fibers[MAX_THREADS];
     Barrier all, halves[MAX_THREADS / 16], warps[MAX_THREADS / 32];
     bool votes[MAX_THREADS];
+    int numbers[MAX_THREADS];
     float slots[MAX_THREADS], sixteens[MAX_THREADS][16];
     double doubles[MAX_THREADS];
     unsigned threads, current;
@@ -138,6 +139,17 @@ static inline bool either(bool own) {
     for (int i = 0; i < 32; i++) any = any || block->votes[first + i];
     sync_warp();
     return any;
+}
+
+// Whether no other thread of the warp has this number.
+static inline bool only_mine(int v) {
+    unsigned first = block->current / 32 * 32;
+    block->numbers[block->current] = v;
+    sync_warp();
+    int found = 0;
+    for (int i = 0; i < 32; i++) found += block->numbers[first + i] == v;
+    sync_warp();
+    return found == 1;
 }
 
 template <typename T>

@@ -11,7 +11,7 @@ struct Fit {
     float *theta, *best, *m, *v;     // packed coefficients and Adam's moments
     const float *schedule;           // Adam, three for each update: step, keep, correction2
     const double *rates;             // scoring: the learning rate of each update
-    uint32_t *order;                 // permutations of the epochs of this launch
+    uint32_t *order;                 // permutations of epochs, each in its place
     float *scratch;                  // states and their gradients; null: in shared memory
     double *terms;                   // of the validation loss
     double *average, *factor, *inverse, *momentum;  // scoring
@@ -46,7 +46,7 @@ struct Launch {
     const int32_t *outgoing;         // whether it decides how far an update is from the identity
     const float *fixed;              // padded coefficients that the form fixes
     const float *node_x, *valid_node_x;
-    int32_t fits_count;
+    int32_t most;                    // updates of a launch of this stage: as many epochs have their place
     int32_t d, r, outputs, iterations, blocks;
     int32_t kind;                    // likelihood
     int32_t batch, strips, nodes, node_strips, valid_nodes;
@@ -62,6 +62,11 @@ struct Launch {
     int32_t all_strips;              // of a batch and of the nodes
     Half half;
 };
+
+// Where the permutation of an epoch is: epochs take turns in as many places as a launch can touch.
+__device__ __forceinline__ uint32_t *order_of(const Launch &L, const Fit &fit, int epoch) {
+    return fit.order + (size_t)(epoch % (L.most / (fit.n / L.batch) + 2)) * fit.n;
+}
 
 // A hidden unit's row of W1, its bias and its column of W2, filled up to whole vectors of four.
 #define UNIT ((2 * Q + 1 + 3) / 4 * 4)

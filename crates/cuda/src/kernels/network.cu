@@ -1,8 +1,10 @@
 // The residual FFN, one sample a thread (paper Sections 3.2 and F.4.2). Every sum starts at its bias or residual and
 // adds terms in ascending index, as on the processor.
 
-// Hidden units that a thread has under way at once: few where many fits hide the waiting.
-#if PART_FUSED || PART_SCORING
+// Hidden units that a thread has under way at once: few where many fits hide the waiting, all where their number is known.
+#if PART_FUSED
+constexpr int UNDER_WAY = UNITS;
+#elif PART_SCORING
 constexpr int UNDER_WAY = 2;
 #else
 constexpr int UNDER_WAY = 4;
