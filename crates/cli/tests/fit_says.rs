@@ -318,7 +318,7 @@ fn categories_of_test_rows_alone_move_no_input() {
 fn a_second_selection_says_what_it_read() {
     let place = Place::new();
     place.write("data.csv", rare_kinds());
-    let fit = "fit data.csv --target y --budget 16 --method single";
+    let fit = "fit data.csv --target y --budget 16 --method single --seed 1";
     let second = place.json(fit);
     assert_eq!(second["inputs"].as_array().unwrap().len(), 9 + 3);
     let notes = second["notes"].as_array().unwrap();
