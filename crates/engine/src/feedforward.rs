@@ -14,7 +14,7 @@ pub(crate) fn affine(
     to: &mut [Lane],
     height: usize,
 ) {
-    level.lanewise(Products {
+    Products {
         matrix: Matrix::affine(rows, width),
         start: Start::Bias(Bias::affine(rows, width)),
         finish: Finish::Sum,
@@ -22,7 +22,8 @@ pub(crate) fn affine(
         width,
         to,
         height,
-    });
+    }
+    .run(level);
 }
 
 /// `g_from = W^T g_to` of an affine map.
@@ -41,7 +42,7 @@ pub(crate) fn affine_backward(
             to: g_from,
         });
     }
-    level.lanewise(Products {
+    Products {
         matrix: Matrix::affine(rows, width).transposed(),
         start: Start::Constant(0.0),
         finish: Finish::Sum,
@@ -49,7 +50,8 @@ pub(crate) fn affine_backward(
         width: height,
         to: g_from,
         height: width,
-    });
+    }
+    .run(level);
 }
 
 /// The hidden units of a block and the sizes of its state and of its layer.
@@ -67,7 +69,7 @@ impl Hidden<'_> {
     /// places to `slopes`, unless that is empty.
     pub(crate) fn values(self, z: &[Lane], h: &mut [Lane], slopes: &mut [Lane]) {
         let relu = self.activation == Activation::Relu;
-        self.level.lanewise(Products {
+        Products {
             matrix: Matrix::incoming(self.units, self.q),
             start: Start::Bias(Bias::incoming(self.units, self.q)),
             finish: if relu { Finish::Relu } else { Finish::Sum },
@@ -75,7 +77,8 @@ impl Hidden<'_> {
             width: self.q,
             to: h,
             height: self.r,
-        });
+        }
+        .run(self.level);
         if !relu {
             self.level.lanewise(Activate {
                 activation: self.activation,
@@ -87,7 +90,7 @@ impl Hidden<'_> {
 
     /// `next = z + W2 h + b2`.
     pub(crate) fn residual(self, z: &[Lane], h: &[Lane], b2: &[f32], next: &mut [Lane]) {
-        self.level.lanewise(Products {
+        Products {
             matrix: Matrix::outgoing(self.units, self.q),
             start: Start::RowsAndBias(z, Bias::new(b2)),
             finish: Finish::Sum,
@@ -95,7 +98,8 @@ impl Hidden<'_> {
             width: self.r,
             to: next,
             height: self.q,
-        });
+        }
+        .run(self.level);
     }
 
     /// From the gradient `g` of `next`: `a = 1{h > 0} W2^T g` of the preactivations and
@@ -120,7 +124,7 @@ impl Hidden<'_> {
     }
 
     fn outgoing_backward(self, g: &[Lane], finish: Finish<'_>, to: &mut [Lane]) {
-        self.level.lanewise(Products {
+        Products {
             matrix: Matrix::outgoing(self.units, self.q).transposed(),
             // The first term is left as it is, like a plain product.
             start: Start::Constant(-0.0),
@@ -129,11 +133,12 @@ impl Hidden<'_> {
             width: self.q,
             to,
             height: self.r,
-        });
+        }
+        .run(self.level);
     }
 
     fn incoming_backward(self, g: &[Lane], a: &[Lane], g_z: &mut [Lane]) {
-        self.level.lanewise(Products {
+        Products {
             matrix: Matrix::incoming(self.units, self.q).transposed(),
             start: Start::Rows(g),
             finish: Finish::Sum,
@@ -141,7 +146,8 @@ impl Hidden<'_> {
             width: self.r,
             to: g_z,
             height: self.q,
-        });
+        }
+        .run(self.level);
     }
 }
 

@@ -1,7 +1,7 @@
 //! One fit: start, stages of an optimiser, validation, best checkpoint.
 
 use crate::adam::Adam;
-use crate::batches::Batches;
+use crate::batches::{Batches, Table};
 use crate::gradient::Gradient;
 use crate::loss::Loss;
 use crate::program::Program;
@@ -146,6 +146,7 @@ impl<'a> Fit<'a> {
         let spec = self.spec;
         let stream = spec.stream.child("batches").nth(number as u64);
         let mut batches = Batches::new(stream, spec.train.n(), stage.batch);
+        let table = Table::new(&spec.train);
         let mut gradient = Gradient::new(
             self.program.clone(),
             spec.likelihood,
@@ -168,7 +169,7 @@ impl<'a> Fit<'a> {
         };
         let len = self.program.len();
         for update in 1..=stage.updates {
-            gradient.gather(&spec.train, batches.advance());
+            gradient.gather(&table, batches.advance());
             gradient.compute(&Lane::flatten(&self.theta)[..len]);
             let stepped = match &mut optimiser {
                 Steps::Adam(adam) => adam.step(stage, gradient.total(), &mut self.theta),

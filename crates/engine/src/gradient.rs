@@ -1,6 +1,6 @@
 //! The gradient of a batch's average negative log-likelihood in all coefficients.
 
-use crate::batches::{Strips, to_strips};
+use crate::batches::{Strips, Table, to_strips};
 use crate::objective::{Derivative, EnergyDerivative};
 use crate::program::{Activations, Program};
 use loopfit_data::Samples;
@@ -52,9 +52,9 @@ impl Gradient {
         }
     }
 
-    /// Fills the batch with rows of a sample set.
-    pub(crate) fn gather(&mut self, samples: &Samples, rows: &[u32]) {
-        self.batch.gather(samples, rows, self.program.level());
+    /// Fills the batch with rows of a table.
+    pub(crate) fn gather(&mut self, table: &Table<'_>, rows: &[u32]) {
+        self.batch.gather(table, rows, self.program.level());
     }
 
     /// The batch, followed by the nodes of an energy model.
@@ -144,7 +144,7 @@ pub fn gradient(
     let program = Program::new(parameters.network(), level);
     let mut gradient = Gradient::new(program.clone(), likelihood, bounds.output, samples.n());
     let rows: Vec<u32> = (0..samples.n() as u32).collect();
-    gradient.gather(samples, &rows);
+    gradient.gather(&Table::new(samples), &rows);
     gradient.compute(&program.pack(parameters));
     program.unpack(&Lane::flatten(gradient.total())[..program.len()])
 }

@@ -5,7 +5,7 @@
 //! tile, so that the bits do not depend on how many rows there are.
 #![allow(clippy::needless_range_loop)]
 
-use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
+use loopfit_numerics::lanes::{Lane, Lanewise, Level, Simd};
 use std::ops::Range;
 
 /// Most rows and most columns of a register tile.
@@ -189,12 +189,8 @@ const HELD_PIECE: usize = 64;
 const LEAST_HELD: usize = 8;
 
 /// Most numbers in a row of `from` for coefficients to stay in registers.
-const fn most_held<S: Simd>() -> usize {
-    match (S::TILES, S::REGISTERS >= 32) {
-        (true, true) => 8,
-        (true, false) => 4,
-        _ => 0,
-    }
+const fn most_held(registers: usize) -> usize {
+    if registers < 32 { 4 } else { 8 }
 }
 
 /// Columns whose coefficients stay in registers, beside the sums of two or four rows.
@@ -206,47 +202,95 @@ const fn held_columns<S: Simd>(width: usize) -> usize {
     }
 }
 
-impl Lanewise for Products<'_> {
+/// Rows of any length, a tile of them at a time.
+struct ByTiles<'a, 'b>(&'a mut Products<'b>);
+
+impl Lanewise for ByTiles<'_, '_> {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
-        (self.to.len() / self.height).div_ceil(self.piece::<S>())
+        self.0.row_count().div_ceil(PIECE)
     }
 
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, piece: usize) {
-        let rows = self.to.len() / self.height;
-        self.check(rows);
-        let mut row = piece * self.piece::<S>();
-        let end = rows.min(row + self.piece::<S>());
-        // Constant conditions: what the level does not hold is not compiled.
-        match self.held_width::<S>() {
-            1 if const { most_held::<S>() >= 1 } => return self.held::<S, 1>(s, row..end),
-            2 if const { most_held::<S>() >= 2 } => return self.held::<S, 2>(s, row..end),
-            3 if const { most_held::<S>() >= 3 } => return self.held::<S, 3>(s, row..end),
-            4 if const { most_held::<S>() >= 4 } => return self.held::<S, 4>(s, row..end),
-            5 if const { most_held::<S>() >= 5 } => return self.held::<S, 5>(s, row..end),
-            6 if const { most_held::<S>() >= 6 } => return self.held::<S, 6>(s, row..end),
-            7 if const { most_held::<S>() >= 7 } => return self.held::<S, 7>(s, row..end),
-            8 if const { most_held::<S>() >= 8 } => return self.held::<S, 8>(s, row..end),
-            _ => {}
-        }
+        let products = &mut self.0.own();
+        let rows = products.row_count();
+        products.check(rows);
+        let mut row = piece * PIECE;
+        let end = rows.min(row + PIECE);
         while row < end {
-            let now = match self.height < FEW_COLUMNS {
+            let now = match products.height < FEW_COLUMNS {
                 true => first_part::<S>(end - row, const { most_rows::<S>(true) }),
                 false => first_part::<S>(end - row, const { most_rows::<S>(false) }),
             };
             match now {
-                1 => self.rows::<S, 1>(s, row),
-                2 => self.rows::<S, 2>(s, row),
-                3 => self.rows::<S, 3>(s, row),
-                _ => self.rows::<S, TILE>(s, row),
+                1 => products.rows::<S, 1>(s, row),
+                2 => products.rows::<S, 2>(s, row),
+                3 => products.rows::<S, 3>(s, row),
+                _ => products.rows::<S, TILE>(s, row),
             }
             row += now;
         }
     }
 }
 
+/// Many short rows, coefficients of a few columns in registers over all of them.
+struct Held<'a, 'b>(&'a mut Products<'b>);
+
+impl Lanewise for Held<'_, '_> {
+    #[inline(always)]
+    fn pieces<S: Simd>(&self) -> usize {
+        self.0.row_count().div_ceil(HELD_PIECE)
+    }
+
+    #[inline(always)]
+    fn run<S: Simd>(&mut self, s: S, piece: usize) {
+        let products = &mut self.0.own();
+        let rows = products.row_count();
+        products.check(rows);
+        let row = piece * HELD_PIECE;
+        let rows = row..rows.min(row + HELD_PIECE);
+        // Constant conditions: what the level does not hold is not compiled.
+        match products.width {
+            1 if const { most_held(S::REGISTERS) >= 1 } => products.held::<S, 1>(s, rows),
+            2 if const { most_held(S::REGISTERS) >= 2 } => products.held::<S, 2>(s, rows),
+            3 if const { most_held(S::REGISTERS) >= 3 } => products.held::<S, 3>(s, rows),
+            4 if const { most_held(S::REGISTERS) >= 4 } => products.held::<S, 4>(s, rows),
+            5 if const { most_held(S::REGISTERS) >= 5 } => products.held::<S, 5>(s, rows),
+            6 if const { most_held(S::REGISTERS) >= 6 } => products.held::<S, 6>(s, rows),
+            7 if const { most_held(S::REGISTERS) >= 7 } => products.held::<S, 7>(s, rows),
+            8 if const { most_held(S::REGISTERS) >= 8 } => products.held::<S, 8>(s, rows),
+            _ => unreachable!("rows are not longer"),
+        }
+    }
+}
+
 impl Products<'_> {
+    /// Computes them at a level. Two kernels: in one, few rows would pay for the size of what many need.
+    pub(crate) fn run(mut self, level: Level) {
+        let many = self.to.len() >= LEAST_HELD * self.height;
+        match level.registers() {
+            Some(registers) if many && self.width <= most_held(registers.count()) => {
+                registers.lanewise(Held(&mut self));
+            }
+            _ => level.lanewise(ByTiles(&mut self)),
+        }
+    }
+
+    /// The same as a value of its own, of which the compiler knows that no line written changes it.
+    #[inline(always)]
+    fn own(&mut self) -> Products<'_> {
+        Products {
+            to: &mut *self.to,
+            matrix: self.matrix,
+            start: self.start,
+            finish: self.finish,
+            from: self.from,
+            width: self.width,
+            height: self.height,
+        }
+    }
+
     /// What makes the unchecked reads of [`Products::tile`] sound.
     #[inline(always)]
     fn check(&self, rows: usize) {
@@ -269,21 +313,12 @@ impl Products<'_> {
         }
     }
 
+    /// How many rows there are, by a division in 32 bits where that will do: it takes as long as the product of a short row.
     #[inline(always)]
-    fn piece<S: Simd>(&self) -> usize {
-        match self.held_width::<S>() {
-            0 => PIECE,
-            _ => HELD_PIECE,
-        }
-    }
-
-    /// The numbers in a row of `from` if coefficients are to stay in registers, else zero.
-    #[inline(always)]
-    fn held_width<S: Simd>(&self) -> usize {
-        let rows = self.to.len() / self.height;
-        match self.width <= most_held::<S>() && rows >= LEAST_HELD {
-            true => self.width,
-            false => 0,
+    fn row_count(&self) -> usize {
+        match (u32::try_from(self.to.len()), u32::try_from(self.height)) {
+            (Ok(lines), Ok(height)) => (lines / height) as usize,
+            _ => self.to.len() / self.height,
         }
     }
 

@@ -1,7 +1,7 @@
 //! How far coefficients are from a stationary point of their training loss: what the theory
 //! calls the tolerance of a sieve estimator, as far as it can be measured.
 
-use crate::batches::Strips;
+use crate::batches::{Strips, Table};
 use crate::gradient::{Gradient, node_strips};
 use crate::information::{Blend, Information, Probe};
 use crate::loss::Loss;
@@ -113,11 +113,12 @@ impl Curvature {
         let mut information = Information::new(program.clone(), likelihood, bounds);
         let (mut total, mut upper) = (vec![0.0; p], vec![0.0; p * p]);
         let all: Vec<u32> = (0..train.n() as u32).collect();
+        let table = Table::new(train);
         for rows in all.chunks(ROWS_AT_ONCE) {
             let share = rows.len() as f64 / train.n() as f64;
             let mut gradient =
                 Gradient::new(program.clone(), likelihood, bounds.output, rows.len());
-            gradient.gather(train, rows);
+            gradient.gather(&table, rows);
             gradient.compute(params);
             for (sum, g) in total.iter_mut().zip(Lane::flatten(gradient.total())) {
                 *sum += share * f64::from(*g);

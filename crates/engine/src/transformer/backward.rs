@@ -137,7 +137,7 @@ impl Transformer {
             3 * q,
             s,
         );
-        level.lanewise(Products {
+        Products {
             matrix: Matrix::affine(&params[block.qkv.clone()], q).transposed(),
             start: Start::Rows(u),
             finish: Finish::Sum,
@@ -145,7 +145,8 @@ impl Transformer {
             width: 3 * q,
             to: g,
             height: q,
-        });
+        }
+        .run(level);
     }
 }
 

@@ -83,7 +83,7 @@ impl Transformer {
         let o = &*o;
         let u = &mut kept.scratch.u[..rows * q];
         let out = &params[block.out.clone()];
-        level.lanewise(Products {
+        Products {
             matrix: Matrix::affine(out, q),
             start: Start::RowsAndBias(s, Bias::affine(out, q)),
             finish: Finish::Sum,
@@ -91,7 +91,8 @@ impl Transformer {
             width: q,
             to: u,
             height: q,
-        });
+        }
+        .run(level);
         let y = part_mut(&mut kept.y, from, rows * q);
         Norm {
             gain: &params[block.gain1.clone()],

@@ -363,7 +363,11 @@ impl Simd for Avx2Half {
     #[inline(always)]
     fn select_greater(self, a: __m256, b: __m256, yes: __m256, no: __m256) -> __m256 {
         // SAFETY: the token proves the instructions; registers only, no memory.
-        unsafe { _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_GT_OQ>(a, b)) }
+        unsafe {
+            // Where one of the two is zero, a single operation is left of these; of a blend, two.
+            let greater = _mm256_cmp_ps::<_CMP_GT_OQ>(a, b);
+            _mm256_or_ps(_mm256_and_ps(greater, yes), _mm256_andnot_ps(greater, no))
+        }
     }
     #[inline(always)]
     fn scale_by_power_of_two(self, v: __m256, t: __m256) -> __m256 {
