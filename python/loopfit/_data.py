@@ -159,7 +159,23 @@ def target_of(estimator: Any, y: Any, rows: int, *, numeric: bool) -> Any:
             return np.require(y, np.float64, ["C", "A"])
         except TypeError as error:
             raise ValueError(str(error)) from None
+    no_gaps(y)
     return y
+
+
+def no_gaps(labels: Any) -> None:
+    """Refuses classes that are missing; of None scikit-learn would say that it is no label."""
+    if labels.dtype.kind == "f":
+        gone = np.isnan(labels)
+    elif labels.dtype.kind == "O":
+        # Of all things NaN alone is not itself; pandas has values of its own, one of them without a truth.
+        absent = ("NoneType", "NAType", "NaTType")
+        gone = np.array([type(cell).__name__ in absent or cell != cell for cell in labels])
+    else:
+        return
+    if gone.any():
+        row = int(np.argmax(gone)) + 1
+        raise ValueError(f"Input y contains NaN: the class is missing in row {row}; leave such rows out")
 
 
 def target_name(y: Any, names: list[str]) -> str:

@@ -43,8 +43,10 @@ class LoopRegressor(RegressorMixin, LoopEstimator):  # type: ignore[misc, unused
         default, 0 for none. A stochastic search divides the rows itself and takes none.
     activation : {"any", "relu", "tanh", "silu", "sine"} or tuple of these, default="any"
         The hidden units that compete.
-    iterations : int or tuple of int, optional
-        The iteration counts T that loops may have; 2, 4 and 8 by default.
+    iterations : int, tuple of int or "auto", optional
+        The iteration counts T that loops may have; 2, 4 and 8 by default. With ``"auto"`` a stochastic search fits loops of ReLU
+        units alone, with T = 1, 2, 4, ..., 64, to all rows that are not held out, and penalised likelihood chooses T; there are no
+        validation rows, and ``history_`` has the losses and penalties.
     tokens : str or int, optional
         The data tokens of Transformers: ``"each"``, ``"all"``, a number of groups, or inputs counted from 0 as ``"0,1/2,3"``.
     weight : str, optional
@@ -112,7 +114,7 @@ class LoopRegressor(RegressorMixin, LoopEstimator):  # type: ignore[misc, unused
         refit: bool = True,
         validation_fraction: float | None = None,
         activation: str | tuple[str, ...] = "any",
-        iterations: int | tuple[int, ...] | None = None,
+        iterations: int | tuple[int, ...] | str | None = None,
         tokens: str | int | None = None,
         weight: str | None = None,
         exposure: str | None = None,
@@ -266,8 +268,10 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
         default, 0 for none. A stochastic search divides the rows itself and takes none.
     activation : {"any", "relu", "tanh", "silu", "sine"} or tuple of these, default="any"
         The hidden units that compete.
-    iterations : int or tuple of int, optional
-        The iteration counts T that loops may have; 2, 4 and 8 by default.
+    iterations : int, tuple of int or "auto", optional
+        The iteration counts T that loops may have; 2, 4 and 8 by default. With ``"auto"`` a stochastic search fits loops of ReLU
+        units alone, with T = 1, 2, 4, ..., 64, to all rows that are not held out, and penalised likelihood chooses T; there are no
+        validation rows, and ``history_`` has the losses and penalties.
     tokens : str or int, optional
         The data tokens of Transformers: ``"each"``, ``"all"``, a number of groups, or inputs counted from 0 as ``"0,1/2,3"``.
     weight : str, optional
@@ -326,7 +330,7 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
         refit: bool = True,
         validation_fraction: float | None = None,
         activation: str | tuple[str, ...] = "any",
-        iterations: int | tuple[int, ...] | None = None,
+        iterations: int | tuple[int, ...] | str | None = None,
         tokens: str | int | None = None,
         weight: str | None = None,
         group: str | None = None,
@@ -372,7 +376,7 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
         if labels.dtype.kind in "iuf":
             table.numbers(target, np.ascontiguousarray(labels, dtype=np.float64))
         else:
-            table.texts(target, [text_of(label) for label in labels])
+            table.labels(target, [text_of(label) for label in labels])
         return table, target, classes, "binary" if len(classes) == 2 else "multiclass"
 
     def fit(self, X: Any, y: Any) -> LoopClassifier:

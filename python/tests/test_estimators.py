@@ -1,6 +1,7 @@
 """Estimators in the hands of people."""
 
 import pickle
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from loopfit import LoopClassifier, LoopDensity, LoopRegressor, compare
+from loopfit import LoopClassifier, LoopDensity, LoopRegressor, compare, load
 
 QUICK = {"effort": "quick", "validation_fraction": 0.0}
 
@@ -146,6 +147,50 @@ def test_classes_keep_their_names():
         LoopClassifier(6).fit(X, np.where(X[:, 0] > 0, 2**60, 2**60 + 1))
 
 
+@pytest.mark.parametrize("pair", [("", "a"), ("NA", "yes"), ("1.0", "2.0"), ("1", "1.0"), ("?", "nan")])
+def test_a_class_is_what_it_says(pair, tmp_path):
+    X = np.random.default_rng(5).normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0, *pair)
+    model = LoopClassifier(6, method="single", **QUICK).fit(X, y)
+    assert sorted(model.classes_) == sorted(model.model_.classes) == sorted(pair)
+    assert model.score(X, y) > 0.9
+    model.save(tmp_path / "model.safetensors")
+    assert (load(tmp_path / "model.safetensors").predict_proba(X)[:, 0] > 0.5).any()
+    compared = compare(X, y, 6, seeds=1, method="single", effort="quick")
+    assert len(compared) > 0
+
+
+def test_classes_that_are_missing():
+    X = np.random.default_rng(5).normal(size=(60, 2))
+    texts = np.where(X[:, 0] > 0, "a", "b").astype(object)
+    for gone in (None, np.nan, pd.NA, pd.NaT):
+        y = texts.copy()
+        y[7] = gone
+        with pytest.raises(ValueError, match="Input y contains NaN: the class is missing in row 8"):
+            LoopClassifier(6).fit(X, y)
+    with pytest.raises(ValueError, match="the class is missing in row 1"):
+        LoopClassifier(6).fit(X, np.where(np.arange(60) == 0, np.nan, X[:, 0] > 0))
+
+
+def test_iterations_by_penalised_likelihood(table, command, tmp_path):
+    X, y = table
+    model = LoopRegressor(24, effort=448, iterations="auto").fit(X, y)
+    history = model.history_
+    assert list(history["iterations"]) == [1, 2, 4, 8, 16, 32, 64]
+    least = (history["loss"] + history["penalty"]).argmin()
+    assert model.model_.iterations == history["iterations"][least]
+    assert any("16 for the test" in note for note in model.notes_)
+    assert "numbers" in model._repr_html_()
+    whole = LoopClassifier(24, effort=448, iterations="auto", validation_fraction=0).fit(X, y > 0)
+    assert any("rows: 80 for training and the choice of T;" in note for note in whole.notes_)
+    # The command line's bits.
+    pd.DataFrame(X, columns=["c1", "c2", "c3"]).assign(y=y).to_csv(tmp_path / "data.csv", index=False)
+    options = ["--target", "y", "--budget", "24", "--updates", "448", "--iterations", "auto"]
+    path = tmp_path / "model.safetensors"
+    subprocess.run([command, "fit", tmp_path / "data.csv", *options, "-o", path], check=True)
+    assert (load(path).predict(X) == model.predict(X)).all()
+
+
 def test_counts_weights_and_groups():
     rng = np.random.default_rng(11)
     frame = pd.DataFrame({"age": rng.uniform(size=120), "days": rng.integers(1, 5, size=120)})
@@ -207,13 +252,17 @@ def test_wrong_things_are_said_in_one_sentence(table):
         ({"validation_fraction": 1}, ValueError, "validation_fraction is at least 0"),
         ({"activation": "gelu"}, ValueError, "activation is one of relu"),
         ({"iterations": 65}, ValueError, "at most 64"),
+        ({"iterations": "automatic"}, ValueError, "iterations is auto, a whole number or a tuple"),
+        ({"iterations": "auto", "method": "single"}, ValueError, "is only for loops"),
+        ({"iterations": "auto", "refit": False}, ValueError, "is only for a fit with validation rows"),
+        ({"iterations": "auto", "activation": "tanh"}, ValueError, "does not go with"),
         ({"tokens": "each"}, ValueError, "tokens are for"),
         ({"tokens": 2}, ValueError, "tokens are for"),
         ({"tokens": 2.5}, TypeError, "a number of groups"),
         ({"n_jobs": 0}, ValueError, "n_jobs is 1 or more"),
         ({"random_state": -1}, ValueError, "random_state is at least 0"),
         ({"refit": "yes"}, TypeError, "refit is True or False"),
-        ({"exposure": "c1"}, ValueError, "is for counts only"),
+        ({"exposure": "c1"}, ValueError, "is only for counts"),
         ({"effort": 100, "validation_fraction": 0.1}, ValueError, "does not go with"),
     ]
     for parameters, kind, sentence in wrong:
