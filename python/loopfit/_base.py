@@ -101,7 +101,8 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         return self.model_.predict_table(rows.table(), jobs)
 
     def _say_iterations(self, X: Any) -> list[Any]:
-        return self.model_.predict_iterations(self._rows(X).table(), threads(self.n_jobs))
+        rows = self._rows(X)
+        return self.model_.predict_iterations(rows.table(), threads(self.n_jobs))
 
     # What was found.
 

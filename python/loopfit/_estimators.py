@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from os import PathLike
 from typing import Any
 
@@ -50,11 +51,11 @@ class LoopRegressor(RegressorMixin, LoopEstimator):  # type: ignore[misc, unused
     tokens : str or int, optional
         The data tokens of Transformers: ``"each"``, ``"all"``, a number of groups, or inputs counted from 0 as ``"0,1/2,3"``.
     weight : str, optional
-        A column of X that says how much each row counts. It is no input.
+        A column of X that says how much each row counts. It is no input; for predictions it is in X, too, and not read.
     exposure : str, optional
         A column of X with the exposure of each count. It is no input and must be there for predictions, too.
     group : str, optional
-        A column of X whose equal values never cross from training to validation. It is no input.
+        A column of X whose equal values never cross from training to validation. It is no input, as ``weight`` is none.
     random_state : int, RandomState or None, default=0
         Seed of splits and starts.
     n_jobs : int, optional
@@ -275,9 +276,9 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
     tokens : str or int, optional
         The data tokens of Transformers: ``"each"``, ``"all"``, a number of groups, or inputs counted from 0 as ``"0,1/2,3"``.
     weight : str, optional
-        A column of X that says how much each row counts. It is no input.
+        A column of X that says how much each row counts. It is no input; for predictions it is in X, too, and not read.
     group : str, optional
-        A column of X whose equal values never cross from training to validation. It is no input.
+        A column of X whose equal values never cross from training to validation. It is no input, as ``weight`` is none.
     random_state : int, RandomState or None, default=0
         Seed of splits and starts.
     n_jobs : int, optional
@@ -619,9 +620,19 @@ class LoopDensity(DensityMixin, LoopEstimator):  # type: ignore[misc, unused-ign
         Returns
         -------
         float
-            The mean of `score_samples`.
+            The mean of `score_samples`: minus infinity where a row lies outside the support, and then a warning has the mean
+            over the others.
         """
-        return float(np.mean(self.score_samples(X)))
+        logs = self.score_samples(X)
+        inside = logs[np.isfinite(logs)]
+        if 0 < len(inside) < len(logs):
+            warnings.warn(
+                f"{len(logs) - len(inside)} of {len(logs)} rows lie outside the support of the density, where it is zero; "
+                f"the mean over the others is {inside.mean():.6g}",
+                UserWarning,
+                stacklevel=2,
+            )
+        return float(np.mean(logs))
 
     def sample(self, n_samples: int = 1, random_state: Any = 0) -> Any:
         """Draw from the density, exactly, by rejection.

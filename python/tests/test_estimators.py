@@ -1,5 +1,6 @@
 """Estimators in the hands of people."""
 
+import datetime
 import pickle
 import subprocess
 
@@ -121,10 +122,28 @@ def test_categories_of_data_frames(library):
         model.predict(frame[["size", "color"]])
 
 
-def test_times_are_no_inputs():
-    frame = pd.DataFrame({"t": pd.date_range("2020-01-01", periods=30), "u": np.arange(30.0)})
-    with pytest.raises(TypeError, match="holds times"):
-        LoopRegressor(8).fit(frame, np.arange(30.0))
+def test_columns_that_are_no_inputs():
+    u = np.arange(30.0)
+    wrong = [
+        (pd.date_range("2020-01-01", periods=30), TypeError, "column 't' holds times"),
+        ([datetime.date(2020, 1, 1)] * 30, TypeError, "column 't' holds times"),
+        ([datetime.timedelta(days=1), None] * 15, TypeError, "column 't' holds times"),
+        (u * 1j, ValueError, "Complex data not supported: column 't'"),
+        ([[1]] * 30, TypeError, "must be a string or a number"),
+    ]
+    for column, kind, sentence in wrong:
+        with pytest.raises(kind, match=sentence):
+            LoopRegressor(8).fit(pd.DataFrame({"t": pd.Series(column), "u": u}), u)
+    with pytest.raises(TypeError, match="X is a lazy frame"):
+        LoopRegressor(8).fit(pl.DataFrame({"u": u}).lazy(), u)
+
+
+def test_categories_of_anything():
+    u = np.arange(60.0)
+    frame = pd.DataFrame({"part": pd.cut(u, 3)})
+    y = np.repeat([1.0, 5.0, 2.0], 20)
+    model = LoopRegressor(8, method="single", **QUICK).fit(frame, y)
+    assert model.score(frame, y) > 0.99
 
 
 def test_classes_keep_their_names():
@@ -212,8 +231,12 @@ def test_density():
     rng = np.random.default_rng(2)
     X = pd.DataFrame(rng.normal(size=(150, 2)), columns=["u", "v"])
     density = LoopDensity(32, method="loop", effort=500).fit(X)
-    assert density.score(X) == density.score_samples(X).mean()
-    assert density.score_samples(pd.DataFrame({"u": [1e3], "v": [0.0]}))[0] == -np.inf
+    inside = X[np.isfinite(density.score_samples(X))]
+    assert density.score(inside) == density.score_samples(inside).mean()
+    far = pd.DataFrame({"u": [1e3, 0.0], "v": [0.0, 0.0]})
+    assert density.score_samples(far)[0] == -np.inf
+    with pytest.warns(UserWarning, match="1 of 2 rows lie outside the support"):
+        assert density.score(far) == -np.inf
     assert (density.sample(5) == density.sample(5)).all()
     with config_context(transform_output="pandas"):
         assert list(density.sample(5).columns) == ["u", "v"]
@@ -279,8 +302,11 @@ def test_wrong_things_are_said_in_one_sentence(table):
         LoopRegressor(8).fit(pd.DataFrame(X, columns=["u", "u", "v"]), y)
     with pytest.raises(TypeError, match="budgets is a list"):
         LoopRegressor().budget_curve(X, y, 8)
-    with pytest.raises(NotFittedError):
-        LoopRegressor(8).results_
+    for early in (lambda m: m.results_, lambda m: m.predict(X), lambda m: m.predict_iterations(X)):
+        with pytest.raises(NotFittedError):
+            early(LoopRegressor(8))
+    with pytest.raises(ValueError, match="has one twice"):
+        compare(X, y, 8, seeds=[3, 3])
     with pytest.raises(ValueError, match="holds no|cannot hold|smallest"):
         LoopClassifier(1).fit(X, y > 0)
 
