@@ -35,7 +35,7 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def _asked(self, *, target: str | None, task: str) -> dict[str, Any]:
         p = self.get_params(deep=False)
         likelihood = p.get("likelihood")
-        if likelihood is not None:
+        if "likelihood" in p:
             one_of("likelihood", likelihood, ("gaussian", "laplace", "poisson"))
         validation_fraction = p.get("validation_fraction")
         if validation_fraction is not None:
@@ -286,6 +286,8 @@ def several(name: str, value: Any, known: tuple[str, ...], everything: str | Non
     """One text among a few, several of them, or all."""
     if everything is not None and isinstance(value, str) and value == everything:
         return list(known)
+    if everything is not None and isinstance(value, str) and value not in known:
+        raise ValueError(f"{name} is {everything} or one of {', '.join(known)}, not {value!r}")
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, (list, tuple)):
         raise TypeError(f"{name} is a name or a tuple of names, not {value!r}")
