@@ -35,7 +35,7 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def _asked(self, *, target: str | None, task: str) -> dict[str, Any]:
         p = self.get_params(deep=False)
         likelihood = p.get("likelihood")
-        if likelihood is not None:
+        if "likelihood" in p:
             one_of("likelihood", likelihood, ("gaussian", "laplace", "poisson"))
         validation_fraction = p.get("validation_fraction")
         if validation_fraction is not None:
@@ -46,6 +46,7 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         refit = p["refit"]
         if not isinstance(refit, (bool, np.bool_)):
             raise TypeError(f"refit is True or False, not {refit!r}")
+        asked_iterations = iterations(p.get("iterations"))
         bound = p.get("bound")
         if bound is not None:
             real("bound", bound, 1e-3, 60.0)
@@ -65,11 +66,12 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
             "activations": None
             if p.get("activation", "any") == "any"
             else several("activation", p["activation"], (), None),
-            "iterations": iterations(p.get("iterations")),
+            "iterations": asked_iterations,
             "effort": effort(p["effort"]),
             "seconds": time_limit,
             "test_fraction": validation_fraction,
-            "refit": bool(refit),
+            # A count by penalised likelihood has no validation rows that a last fit could take in.
+            "refit": None if refit and asked_iterations == "auto" else bool(refit),
             "bound": bound,
             "seed": seed(p["random_state"]),
             "threads": threads(p["n_jobs"]),
@@ -99,7 +101,8 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         return self.model_.predict_table(rows.table(), jobs)
 
     def _say_iterations(self, X: Any) -> list[Any]:
-        return self.model_.predict_iterations(self._rows(X).table(), threads(self.n_jobs))
+        rows = self._rows(X)
+        return self.model_.predict_iterations(rows.table(), threads(self.n_jobs))
 
     # What was found.
 
@@ -118,7 +121,9 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         """The way to the model, as a data frame.
 
         Of a selection by cross-validation the best of each method under each of the caps that it climbs (``cap``, ``method``,
-        ``count``, ``validation``); of a stochastic search the lowest validation error by ``seconds`` and ``updates``.
+        ``count``, ``validation``); of a stochastic search the lowest validation error by ``seconds`` and ``updates``; with
+        ``iterations="auto"`` the loops that took part (``iterations``, ``loss`` on the rows that they were fitted to, ``penalty``),
+        of which the chosen one has the smallest sum.
         """
         return frame(self._of_fit()["history"])
 
@@ -234,11 +239,13 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         if getattr(self, "_found", None) is None:
             return own
         results = self._found["results"]
+        # A count by penalised likelihood has no validation rows.
         methods = [
             (row["method"], COLORS.get(row["method"], 1), [row["validation"]], row["validation_se"])
             for row in results
+            if np.isfinite(row["validation"])
         ]
-        svg = _loopfit.pairs("", f"validation {self._found['error']}", methods)
+        svg = _loopfit.pairs("", f"validation {self._found['error']}", methods) if methods else ""
         caption = html.escape(str(self.model_))
         return f"{own}<div style='max-width: 36em'><p>{caption}</p>{svg}</div>"
 
@@ -279,6 +286,8 @@ def several(name: str, value: Any, known: tuple[str, ...], everything: str | Non
     """One text among a few, several of them, or all."""
     if everything is not None and isinstance(value, str) and value == everything:
         return list(known)
+    if everything is not None and isinstance(value, str) and value not in known:
+        raise ValueError(f"{name} is {everything} or one of {', '.join(known)}, not {value!r}")
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, (list, tuple)):
         raise TypeError(f"{name} is a name or a tuple of names, not {value!r}")
@@ -322,10 +331,14 @@ def effort(value: Any) -> str | int:
     raise TypeError(f"effort is quick, standard, strong or a number of updates, not {value!r}")
 
 
-def iterations(value: Any) -> list[int] | None:
-    """The iteration counts that loops may have."""
+def iterations(value: Any) -> list[int] | str | None:
+    """The iteration counts that loops may have, or that one is to be chosen by penalised likelihood."""
     if value is None:
         return None
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f"iterations is auto, a whole number or a tuple of them, not {value!r}")
+        return value
     values = value if isinstance(value, (list, tuple)) else (value,)
     return [whole("iterations", one, 1) for one in values]
 

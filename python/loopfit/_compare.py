@@ -85,6 +85,8 @@ def compare(
     else:
         first = asked["seed"]
         chosen = [first + k for k in range(whole("seeds", seeds, 1))]
+    if len({*chosen}) < len(chosen):
+        raise ValueError(f"seeds are different numbers, and {chosen} has one twice")
     with Bar(estimator.verbose, "comparison") as bar:
         rows, about = distributed.compare(table, asked, chosen, bar.call, estimator.n_jobs)
     summary = about["methods"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import numbers
 from typing import Any
 
@@ -27,6 +28,8 @@ class Rows:
     def __init__(self, estimator: Any, X: Any, *, reset: bool) -> None:
         self.matrix: Any = None
         self.frame: Any = None
+        if type(X).__name__ == "LazyFrame":
+            raise TypeError("X is a lazy frame: give what its `collect` returns")
         if is_frame(X) and len({*X.columns}) < len(X.columns):
             raise ValueError(f"columns of X have the same name: {', '.join(map(str, X.columns))}")
         if is_frame(X) and any(not is_number(X, name) for name in X.columns):
@@ -93,11 +96,11 @@ def _all_numbers(column: Any) -> bool:
 
 def put(table: Table, name: str, column: Any) -> None:
     """Adds a column of a data frame to a table."""
-    kind = str(column.dtype)
-    if kind.lower().startswith(("datetime", "timedelta", "date", "duration", "period", "time")):
-        raise TypeError(
-            f"column {name!r} holds times: give the parts that matter as numbers, such as the hour or the day of the year"
-        )
+    kind = str(column.dtype).lower()
+    if kind.startswith(("datetime", "timedelta", "date", "duration", "period", "time")):
+        raise TypeError(times(name))
+    if kind.startswith("complex"):
+        raise ValueError(f"Complex data not supported: column {name!r}")
     if hasattr(column, "isna"):
         absent = np.asarray(column.isna(), dtype=bool)
     else:
@@ -112,11 +115,21 @@ def put(table: Table, name: str, column: Any) -> None:
             cells.append(None)
         elif isinstance(cell, (str, numbers.Number, np.bool_)):
             cells.append(text_of(cell))
+        elif kind == "category":
+            # Whatever it is called: an interval of numbers, a time, ...
+            cells.append(str(cell))
+        elif isinstance(cell, (datetime.date, datetime.time, datetime.timedelta)):
+            raise TypeError(times(name))
         else:
             raise TypeError(
                 f"column {name!r} holds {cell!r}: argument must be a string or a number"
             )
     table.texts(name, cells)
+
+
+def times(name: str) -> str:
+    """What is wrong with a column of times."""
+    return f"column {name!r} holds times: give the parts that matter as numbers, such as the hour or the day of the year"
 
 
 def numbers_of(column: Any, absent: Any) -> Any:
@@ -159,7 +172,23 @@ def target_of(estimator: Any, y: Any, rows: int, *, numeric: bool) -> Any:
             return np.require(y, np.float64, ["C", "A"])
         except TypeError as error:
             raise ValueError(str(error)) from None
+    no_gaps(y)
     return y
+
+
+def no_gaps(labels: Any) -> None:
+    """Refuses classes that are missing; of None scikit-learn would say that it is no label."""
+    if labels.dtype.kind == "f":
+        gone = np.isnan(labels)
+    elif labels.dtype.kind == "O":
+        # Of all things NaN alone is not itself; pandas has values of its own, one of them without a truth.
+        absent = ("NoneType", "NAType", "NaTType")
+        gone = np.array([type(cell).__name__ in absent or cell != cell for cell in labels])
+    else:
+        return
+    if gone.any():
+        row = int(np.argmax(gone)) + 1
+        raise ValueError(f"Input y contains NaN: the class is missing in row {row}; leave such rows out")
 
 
 def target_name(y: Any, names: list[str]) -> str:

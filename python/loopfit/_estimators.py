@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from os import PathLike
 from typing import Any
 
@@ -43,16 +44,18 @@ class LoopRegressor(RegressorMixin, LoopEstimator):  # type: ignore[misc, unused
         default, 0 for none. A stochastic search divides the rows itself and takes none.
     activation : {"any", "relu", "tanh", "silu", "sine"} or tuple of these, default="any"
         The hidden units that compete.
-    iterations : int or tuple of int, optional
-        The iteration counts T that loops may have; 2, 4 and 8 by default.
+    iterations : int, tuple of int or "auto", optional
+        The iteration counts T that loops may have; 2, 4 and 8 by default. With ``"auto"`` a stochastic search fits loops of ReLU
+        units alone, with T = 1, 2, 4, ..., 64, to all rows that are not held out, and penalised likelihood chooses T; there are no
+        validation rows, and ``history_`` has the losses and penalties.
     tokens : str or int, optional
         The data tokens of Transformers: ``"each"``, ``"all"``, a number of groups, or inputs counted from 0 as ``"0,1/2,3"``.
     weight : str, optional
-        A column of X that says how much each row counts. It is no input.
+        A column of X that says how much each row counts. It is no input; for predictions it is in X, too, and not read.
     exposure : str, optional
         A column of X with the exposure of each count. It is no input and must be there for predictions, too.
     group : str, optional
-        A column of X whose equal values never cross from training to validation. It is no input.
+        A column of X whose equal values never cross from training to validation. It is no input, as ``weight`` is none.
     random_state : int, RandomState or None, default=0
         Seed of splits and starts.
     n_jobs : int, optional
@@ -112,7 +115,7 @@ class LoopRegressor(RegressorMixin, LoopEstimator):  # type: ignore[misc, unused
         refit: bool = True,
         validation_fraction: float | None = None,
         activation: str | tuple[str, ...] = "any",
-        iterations: int | tuple[int, ...] | None = None,
+        iterations: int | tuple[int, ...] | str | None = None,
         tokens: str | int | None = None,
         weight: str | None = None,
         exposure: str | None = None,
@@ -266,14 +269,16 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
         default, 0 for none. A stochastic search divides the rows itself and takes none.
     activation : {"any", "relu", "tanh", "silu", "sine"} or tuple of these, default="any"
         The hidden units that compete.
-    iterations : int or tuple of int, optional
-        The iteration counts T that loops may have; 2, 4 and 8 by default.
+    iterations : int, tuple of int or "auto", optional
+        The iteration counts T that loops may have; 2, 4 and 8 by default. With ``"auto"`` a stochastic search fits loops of ReLU
+        units alone, with T = 1, 2, 4, ..., 64, to all rows that are not held out, and penalised likelihood chooses T; there are no
+        validation rows, and ``history_`` has the losses and penalties.
     tokens : str or int, optional
         The data tokens of Transformers: ``"each"``, ``"all"``, a number of groups, or inputs counted from 0 as ``"0,1/2,3"``.
     weight : str, optional
-        A column of X that says how much each row counts. It is no input.
+        A column of X that says how much each row counts. It is no input; for predictions it is in X, too, and not read.
     group : str, optional
-        A column of X whose equal values never cross from training to validation. It is no input.
+        A column of X whose equal values never cross from training to validation. It is no input, as ``weight`` is none.
     random_state : int, RandomState or None, default=0
         Seed of splits and starts.
     n_jobs : int, optional
@@ -326,7 +331,7 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
         refit: bool = True,
         validation_fraction: float | None = None,
         activation: str | tuple[str, ...] = "any",
-        iterations: int | tuple[int, ...] | None = None,
+        iterations: int | tuple[int, ...] | str | None = None,
         tokens: str | int | None = None,
         weight: str | None = None,
         group: str | None = None,
@@ -372,7 +377,7 @@ class LoopClassifier(ClassifierMixin, LoopEstimator):  # type: ignore[misc, unus
         if labels.dtype.kind in "iuf":
             table.numbers(target, np.ascontiguousarray(labels, dtype=np.float64))
         else:
-            table.texts(target, [text_of(label) for label in labels])
+            table.labels(target, [text_of(label) for label in labels])
         return table, target, classes, "binary" if len(classes) == 2 else "multiclass"
 
     def fit(self, X: Any, y: Any) -> LoopClassifier:
@@ -615,9 +620,19 @@ class LoopDensity(DensityMixin, LoopEstimator):  # type: ignore[misc, unused-ign
         Returns
         -------
         float
-            The mean of `score_samples`.
+            The mean of `score_samples`: minus infinity where a row lies outside the support, and then a warning has the mean
+            over the others.
         """
-        return float(np.mean(self.score_samples(X)))
+        logs = self.score_samples(X)
+        inside = logs[np.isfinite(logs)]
+        if 0 < len(inside) < len(logs):
+            warnings.warn(
+                f"{len(logs) - len(inside)} of {len(logs)} rows lie outside the support of the density, where it is zero; "
+                f"the mean over the others is {inside.mean():.6g}",
+                UserWarning,
+                stacklevel=2,
+            )
+        return float(np.mean(logs))
 
     def sample(self, n_samples: int = 1, random_state: Any = 0) -> Any:
         """Draw from the density, exactly, by rejection.

@@ -75,4 +75,6 @@ class Bar:
                 self.bar.refresh()
             self.bar.close()
         elif self.line:
+            if kind is None:
+                self.follow(1.0, None, None)
             sys.stderr.write("\n")

@@ -243,6 +243,7 @@ def compare(
 def _by_cross_validation(asked: dict[str, Any]) -> bool:
     return (
         isinstance(asked["effort"], str)
+        and asked["iterations"] != "auto"
         and asked["architecture"] == "ffn"
         and asked["task"] != "density"
     )
@@ -257,7 +258,8 @@ def _one_seed(
             # What comes from another process may lie anywhere.
             table.numbers(name, np.require(cells, np.float64, "A"))
         else:
-            table.texts(name, cells)
+            # What was read stays what it is.
+            table.labels(name, cells)
     return _loopfit.compare(table, asked, [seed], None)
 
 

@@ -46,6 +46,12 @@ impl Table {
         self.put(|table| table.with_texts(name, cells))
     }
 
+    /// One more column of texts that are what they are, also where they say `NA` or nothing; None is a missing cell.
+    fn labels(&mut self, name: &str, cells: Vec<Option<String>>) -> PyResult<()> {
+        let cells = cells.iter().map(Option::as_deref);
+        self.put(|table| table.with_labels(name, cells))
+    }
+
     /// Names and cells of all columns: arrays of numbers, lists of texts.
     fn cells<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
         let columns = loopfit::Table::clone(&self.0).into_columns().into_iter();

@@ -32,7 +32,7 @@ pub(crate) struct Asked {
     architecture: String,
     tokens: Option<String>,
     activations: Option<Vec<String>>,
-    iterations: Option<Vec<usize>>,
+    iterations: Option<Iterations>,
     effort: Asking,
     seconds: Option<f64>,
     test_fraction: Option<f64>,
@@ -46,6 +46,13 @@ pub(crate) struct Asked {
 #[derive(FromPyObject)]
 enum Asking {
     Updates(usize),
+    Named(String),
+}
+
+/// The iteration counts of loops, or `auto`.
+#[derive(FromPyObject)]
+enum Iterations {
+    Counts(Vec<usize>),
     Named(String),
 }
 
@@ -124,9 +131,15 @@ impl Asked {
         if let Some(names) = &self.activations {
             fit = fit.activations(all_named::<Activation>("activation", names)?);
         }
-        if let Some(iterations) = &self.iterations {
-            fit = fit.iterations(iterations.iter().copied());
-        }
+        fit = match &self.iterations {
+            None => fit,
+            Some(Iterations::Counts(counts)) => fit.iterations(counts.iter().copied()),
+            Some(Iterations::Named(name)) if name == "auto" => fit.automatic_iterations(),
+            Some(Iterations::Named(name)) => {
+                let why = format!("iterations is auto or whole numbers, not {name:?}");
+                return Err(PyValueError::new_err(why));
+            }
+        };
         if let Some(seconds) = self.seconds {
             let time = Duration::try_from_secs_f64(seconds);
             let time = time.map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -194,6 +207,11 @@ fn describe<'py>(py: Python<'py>, fits: &Fits) -> PyResult<Bound<'py, PyDict>> {
                 row.set_item("seconds", seconds)?;
                 row.set_item("updates", updates)?;
                 row.set_item("validation", validation)?;
+            }
+            Step::Iterations { t, loss, penalty } => {
+                row.set_item("iterations", t)?;
+                row.set_item("loss", loss)?;
+                row.set_item("penalty", penalty)?;
             }
             _ => continue,
         }

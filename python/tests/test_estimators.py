@@ -1,6 +1,8 @@
 """Estimators in the hands of people."""
 
+import datetime
 import pickle
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from loopfit import LoopClassifier, LoopDensity, LoopRegressor, compare
+from loopfit import LoopClassifier, LoopDensity, LoopRegressor, compare, load
 
 QUICK = {"effort": "quick", "validation_fraction": 0.0}
 
@@ -120,10 +122,28 @@ def test_categories_of_data_frames(library):
         model.predict(frame[["size", "color"]])
 
 
-def test_times_are_no_inputs():
-    frame = pd.DataFrame({"t": pd.date_range("2020-01-01", periods=30), "u": np.arange(30.0)})
-    with pytest.raises(TypeError, match="holds times"):
-        LoopRegressor(8).fit(frame, np.arange(30.0))
+def test_columns_that_are_no_inputs():
+    u = np.arange(30.0)
+    wrong = [
+        (pd.date_range("2020-01-01", periods=30), TypeError, "column 't' holds times"),
+        ([datetime.date(2020, 1, 1)] * 30, TypeError, "column 't' holds times"),
+        ([datetime.timedelta(days=1), None] * 15, TypeError, "column 't' holds times"),
+        (u * 1j, ValueError, "Complex data not supported: column 't'"),
+        ([[1]] * 30, TypeError, "must be a string or a number"),
+    ]
+    for column, kind, sentence in wrong:
+        with pytest.raises(kind, match=sentence):
+            LoopRegressor(8).fit(pd.DataFrame({"t": pd.Series(column), "u": u}), u)
+    with pytest.raises(TypeError, match="X is a lazy frame"):
+        LoopRegressor(8).fit(pl.DataFrame({"u": u}).lazy(), u)
+
+
+def test_categories_of_anything():
+    u = np.arange(60.0)
+    frame = pd.DataFrame({"part": pd.cut(u, 3)})
+    y = np.repeat([1.0, 5.0, 2.0], 20)
+    model = LoopRegressor(8, method="single", **QUICK).fit(frame, y)
+    assert model.score(frame, y) > 0.99
 
 
 def test_classes_keep_their_names():
@@ -144,6 +164,50 @@ def test_classes_keep_their_names():
         LoopClassifier(6, method="single", **QUICK).fit(X, np.where(X[:, 0] > 0, "a ", "a"))
     with pytest.raises(ValueError, match="not told apart as numbers of 64 bits"):
         LoopClassifier(6).fit(X, np.where(X[:, 0] > 0, 2**60, 2**60 + 1))
+
+
+@pytest.mark.parametrize("pair", [("", "a"), ("NA", "yes"), ("1.0", "2.0"), ("1", "1.0"), ("?", "nan")])
+def test_a_class_is_what_it_says(pair, tmp_path):
+    X = np.random.default_rng(5).normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0, *pair)
+    model = LoopClassifier(6, method="single", **QUICK).fit(X, y)
+    assert sorted(model.classes_) == sorted(model.model_.classes) == sorted(pair)
+    assert model.score(X, y) > 0.9
+    model.save(tmp_path / "model.safetensors")
+    assert (load(tmp_path / "model.safetensors").predict_proba(X)[:, 0] > 0.5).any()
+    compared = compare(X, y, 6, seeds=1, method="single", effort="quick")
+    assert len(compared) > 0
+
+
+def test_classes_that_are_missing():
+    X = np.random.default_rng(5).normal(size=(60, 2))
+    texts = np.where(X[:, 0] > 0, "a", "b").astype(object)
+    for gone in (None, np.nan, pd.NA, pd.NaT):
+        y = texts.copy()
+        y[7] = gone
+        with pytest.raises(ValueError, match="Input y contains NaN: the class is missing in row 8"):
+            LoopClassifier(6).fit(X, y)
+    with pytest.raises(ValueError, match="the class is missing in row 1"):
+        LoopClassifier(6).fit(X, np.where(np.arange(60) == 0, np.nan, X[:, 0] > 0))
+
+
+def test_iterations_by_penalised_likelihood(table, command, tmp_path):
+    X, y = table
+    model = LoopRegressor(24, effort=448, iterations="auto").fit(X, y)
+    history = model.history_
+    assert list(history["iterations"]) == [1, 2, 4, 8, 16, 32, 64]
+    least = (history["loss"] + history["penalty"]).argmin()
+    assert model.model_.iterations == history["iterations"][least]
+    assert any("16 for the test" in note for note in model.notes_)
+    assert "numbers" in model._repr_html_()
+    whole = LoopClassifier(24, effort=448, iterations="auto", validation_fraction=0).fit(X, y > 0)
+    assert any("rows: 80 for training and the choice of T;" in note for note in whole.notes_)
+    # The command line's bits.
+    pd.DataFrame(X, columns=["c1", "c2", "c3"]).assign(y=y).to_csv(tmp_path / "data.csv", index=False)
+    options = ["--target", "y", "--budget", "24", "--updates", "448", "--iterations", "auto"]
+    path = tmp_path / "model.safetensors"
+    subprocess.run([command, "fit", tmp_path / "data.csv", *options, "-o", path], check=True)
+    assert (load(path).predict(X) == model.predict(X)).all()
 
 
 def test_counts_weights_and_groups():
@@ -167,8 +231,12 @@ def test_density():
     rng = np.random.default_rng(2)
     X = pd.DataFrame(rng.normal(size=(150, 2)), columns=["u", "v"])
     density = LoopDensity(32, method="loop", effort=500).fit(X)
-    assert density.score(X) == density.score_samples(X).mean()
-    assert density.score_samples(pd.DataFrame({"u": [1e3], "v": [0.0]}))[0] == -np.inf
+    inside = X[np.isfinite(density.score_samples(X))]
+    assert density.score(inside) == density.score_samples(inside).mean()
+    far = pd.DataFrame({"u": [1e3, 0.0], "v": [0.0, 0.0]})
+    assert density.score_samples(far)[0] == -np.inf
+    with pytest.warns(UserWarning, match="1 of 2 rows lie outside the support"):
+        assert density.score(far) == -np.inf
     assert (density.sample(5) == density.sample(5)).all()
     with config_context(transform_output="pandas"):
         assert list(density.sample(5).columns) == ["u", "v"]
@@ -197,23 +265,29 @@ def test_wrong_things_are_said_in_one_sentence(table):
         ({"budget": 2.5}, TypeError, "budget is a whole number"),
         ({"budget": True}, TypeError, "budget is a whole number"),
         ({"budget": 10**30}, ValueError, "budget is below 2"),
-        ({"method": "double"}, ValueError, "method is one of single, loop, untied"),
+        ({"method": "double"}, ValueError, "method is all or one of single, loop, untied"),
+        ({"method": ("loop", "all")}, ValueError, "method is one of single, loop, untied"),
         ({"method": 3}, TypeError, "method is a name"),
         ({"architecture": "cnn"}, ValueError, "architecture is one of ffn"),
         ({"likelihood": "cauchy"}, ValueError, "likelihood is one of gaussian"),
+        ({"likelihood": None}, TypeError, "likelihood is one of gaussian"),
         ({"effort": "much"}, ValueError, "effort is one of quick"),
         ({"effort": 1.5}, TypeError, "effort is quick, standard, strong or a number"),
         ({"time_limit": -1}, ValueError, "time_limit is at least"),
         ({"validation_fraction": 1}, ValueError, "validation_fraction is at least 0"),
         ({"activation": "gelu"}, ValueError, "activation is one of relu"),
         ({"iterations": 65}, ValueError, "at most 64"),
+        ({"iterations": "automatic"}, ValueError, "iterations is auto, a whole number or a tuple"),
+        ({"iterations": "auto", "method": "single"}, ValueError, "is only for loops"),
+        ({"iterations": "auto", "refit": False}, ValueError, "is only for a fit with validation rows"),
+        ({"iterations": "auto", "activation": "tanh"}, ValueError, "does not go with"),
         ({"tokens": "each"}, ValueError, "tokens are for"),
         ({"tokens": 2}, ValueError, "tokens are for"),
         ({"tokens": 2.5}, TypeError, "a number of groups"),
         ({"n_jobs": 0}, ValueError, "n_jobs is 1 or more"),
         ({"random_state": -1}, ValueError, "random_state is at least 0"),
         ({"refit": "yes"}, TypeError, "refit is True or False"),
-        ({"exposure": "c1"}, ValueError, "is for counts only"),
+        ({"exposure": "c1"}, ValueError, "is only for counts"),
         ({"effort": 100, "validation_fraction": 0.1}, ValueError, "does not go with"),
     ]
     for parameters, kind, sentence in wrong:
@@ -230,8 +304,11 @@ def test_wrong_things_are_said_in_one_sentence(table):
         LoopRegressor(8).fit(pd.DataFrame(X, columns=["u", "u", "v"]), y)
     with pytest.raises(TypeError, match="budgets is a list"):
         LoopRegressor().budget_curve(X, y, 8)
-    with pytest.raises(NotFittedError):
-        LoopRegressor(8).results_
+    for early in (lambda m: m.results_, lambda m: m.predict(X), lambda m: m.predict_iterations(X)):
+        with pytest.raises(NotFittedError):
+            early(LoopRegressor(8))
+    with pytest.raises(ValueError, match="has one twice"):
+        compare(X, y, 8, seeds=[3, 3])
     with pytest.raises(ValueError, match="holds no|cannot hold|smallest"):
         LoopClassifier(1).fit(X, y > 0)
 

@@ -1,5 +1,6 @@
 """One file for Python and the command line, with the same bits."""
 
+import errno
 import json
 import subprocess
 
@@ -124,5 +125,9 @@ def test_files_that_are_none(tmp_path):
     with pytest.raises(IsADirectoryError):
         load(tmp_path)
     model = LoopRegressor(4, effort="quick").fit(np.arange(40.0).reshape(20, 2), np.arange(20.0))
-    with pytest.raises(FileNotFoundError, match="cannot write"):
-        model.save(tmp_path / "no" / "folder.safetensors")
+    for write in (model.save, lambda path: model.export("js", path)):
+        with pytest.raises(FileNotFoundError, match="cannot write") as raised:
+            write(tmp_path / "no" / "folder.js")
+        # Not the temporary file beside it, which nobody asked for.
+        assert ".tmp" not in str(raised.value)
+        assert raised.value.errno == errno.ENOENT

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 
+import joblib
 import numpy as np
 import pytest
 
@@ -29,6 +30,7 @@ long = {
     "curve": lambda: LoopRegressor(effort="strong").budget_curve(X, y),
     "comparison": lambda: compare(X, y, 256, effort="strong"),
     "predictions": lambda: [loop.predict(many) for _ in range(1000)],
+    "automatic": lambda: LoopRegressor(256, effort=100_000_000, iterations="auto").fit(X, y),
 }
 for name, work in long.items():
     sent = []
@@ -52,7 +54,7 @@ def test_interrupts_are_heard():
     ran = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True)
     said = dict(line.split() for line in ran.stdout.splitlines())
     assert said.pop("intact") == "3000"
-    assert len(said) == 7
+    assert len(said) == 8
     # A look at signals after 0.05 s and 0.25 s for the work to end; a busy machine takes what it takes.
     most = 0.5 if "LOOPFIT_LONG_TESTS" in os.environ else 5.0
     assert all(float(seconds) < most for seconds in said.values()), said
@@ -115,6 +117,20 @@ def test_a_forked_process_predicts(table):
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     raise AssertionError("the forked process hangs")
+
+
+def test_another_process_reads_the_pickle(table, tmp_path):
+    X, y = table
+    model = LoopRegressor(8, method="single", effort="quick").fit(X, y)
+    joblib.dump((model, X), tmp_path / "model.joblib")
+    program = (
+        "import joblib, sys; model, X = joblib.load(sys.argv[1], mmap_mode='r'); "
+        "print(model.predict(X).tobytes().hex(), len(model.results_), '<svg' in model._repr_html_())"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "model.joblib"], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split() == [model.predict(X).tobytes().hex(), "2", "True"]
 
 
 def test_a_time_limit_ends_the_work():

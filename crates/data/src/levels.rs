@@ -71,7 +71,8 @@ impl Levels {
                 let mut present: Vec<String> = present.map(|(text, _)| text.clone()).collect();
                 let number = |text: &str| text.parse::<f64>().ok();
                 present.sort_unstable_by(|a, b| match (number(a), number(b)) {
-                    (Some(x), Some(y)) => x.total_cmp(&y),
+                    // Labels may be different texts of one number.
+                    (Some(x), Some(y)) => x.total_cmp(&y).then_with(|| a.cmp(b)),
                     (Some(_), None) => Ordering::Less,
                     (None, Some(_)) => Ordering::Greater,
                     (None, None) => a.cmp(b),

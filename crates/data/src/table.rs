@@ -241,6 +241,25 @@ impl Table {
         Ok(self)
     }
 
+    /// The same with one more column, of texts that are what they are, such as classes: none is missing, whatever it says, and `1.0` is not
+    /// `1`; a cell without one is. Blanks around them do not count.
+    ///
+    /// # Example
+    /// ```
+    /// # use loopfit_data::Table;
+    /// let table = Table::from_rows(&[1.0, 2.0], &["u"])?.with_labels("v", [Some("NA"), Some("")])?;
+    /// assert!(table.column("v").is_some_and(|v| !v.is_missing(0) && !v.is_missing(1)));
+    /// # Ok::<(), loopfit_data::TableError>(())
+    /// ```
+    pub fn with_labels<'t>(
+        mut self,
+        name: &str,
+        labels: impl IntoIterator<Item = Option<&'t str>>,
+    ) -> Result<Self, TableError> {
+        self.push(name, build::of_labels(labels))?;
+        Ok(self)
+    }
+
     /// No columns yet; `source` names the table in messages.
     pub fn without_columns(source: &str) -> Self {
         Self {

@@ -142,7 +142,7 @@ pub enum Error {
         reason: Reason,
     },
     /// What only some data have.
-    #[error("{given} is for {of} only")]
+    #[error("{given} is only for {of}")]
     Only {
         /// What was given.
         given: Given,

@@ -7,6 +7,7 @@ use loopfit_numerics::text::count;
 use loopfit_search::Family;
 use loopfit_search::estimate::{Absence, Entry, Estimate, PREFERRED, RISEN, Rung};
 use loopfit_search::fit::MethodFit;
+use loopfit_search::iterations::Chosen;
 use std::fmt::{Display, Formatter};
 
 /// Standard errors of a paired difference at which a method is said to be better.
@@ -56,6 +57,15 @@ pub enum Step {
         updates: u64,
         /// The lowest validation error so far.
         validation: f64,
+    },
+    /// Of an iteration count by penalised likelihood: a loop that took part. The chosen one has the smallest sum of both.
+    Iterations {
+        /// The iteration count T.
+        t: usize,
+        /// The average negative log-likelihood on the rows that it was fitted to.
+        loss: f64,
+        /// What the penalty adds.
+        penalty: f64,
     },
 }
 
@@ -174,7 +184,10 @@ impl Fits {
         }
         let history = match &found {
             Found::Estimate(e) => e.rungs.iter().map(of_rung).collect(),
-            Found::Search(_) => ran.history,
+            Found::Search(fits) => match fits.first().and_then(|fit| fit.chosen.as_ref()) {
+                Some(chosen) => ladder(chosen).collect(),
+                None => ran.history,
+            },
         };
         let mut subject = plan.subject().clone();
         subject.inputs = model.preprocessing.feature_names();
@@ -252,8 +265,8 @@ impl Fits {
         &self.found
     }
 
-    /// The way to the models: how a selection by cross-validation climbed to the cap, or how the validation error of a stochastic search
-    /// fell.
+    /// The way to the models: how a selection by cross-validation climbed to the cap, how the validation error of a stochastic search
+    /// fell, or the loops among which penalised likelihood chose.
     pub fn history(&self) -> &[Step] {
         &self.history
     }
@@ -388,6 +401,14 @@ fn as_good(estimate: &Estimate) -> Option<&Entry> {
     let smaller = others.iter().filter(|e| numbers(e) < numbers(best));
     let as_good = smaller.filter(|e| best.better_than(e) < CLEARLY);
     as_good.min_by_key(|e| numbers(e))
+}
+
+fn ladder(chosen: &Chosen) -> impl Iterator<Item = Step> {
+    chosen.rungs.iter().map(|rung| Step::Iterations {
+        t: rung.t,
+        loss: rung.loss,
+        penalty: chosen.penalty(rung.t),
+    })
 }
 
 fn of_rung(rung: &Rung) -> Step {

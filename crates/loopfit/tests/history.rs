@@ -62,6 +62,31 @@ fn a_search_gets_better() {
 }
 
 #[test]
+fn penalised_likelihood_chooses_the_smallest_sum() {
+    let table = table();
+    let fit = Fit::new(&table).target("y").budget(24);
+    let fit = fit.effort(Effort::Updates(448)).automatic_iterations();
+    let fits = fit.run().unwrap();
+    let sums: Vec<(usize, f64)> = fits
+        .history()
+        .iter()
+        .map(|step| match step {
+            Step::Iterations { t, loss, penalty } => (*t, loss + penalty),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        sums.iter().map(|(t, _)| *t).collect::<Vec<_>>(),
+        [1, 2, 4, 8, 16, 32, 64]
+    );
+    let smallest = sums.iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+    assert_eq!(
+        fits.best().model().network().tying().iterations(),
+        smallest.0
+    );
+}
+
+#[test]
 fn bytes_are_those_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");

@@ -1,5 +1,6 @@
 //! Columns while their cells arrive: numbers until the first text.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::{Categorical, Column, Decimal, MISSING, number_text};
@@ -111,15 +112,7 @@ impl ColumnBuilder {
                     first_text,
                 },
                 _,
-            ) => {
-                let mut categories: Vec<(String, u32)> = index.into_iter().collect();
-                categories.sort_unstable_by_key(|(_, code)| *code);
-                Ok(Column::Categorical(Categorical {
-                    codes,
-                    categories: categories.into_iter().map(|(text, _)| text).collect(),
-                    first_text,
-                }))
-            }
+            ) => Ok(categorical(codes, index, first_text)),
         }
     }
 }
@@ -145,25 +138,41 @@ impl Cells {
 
 /// A column of texts, also where they look like numbers.
 pub(super) fn of_texts<'t>(cells: impl IntoIterator<Item = Option<&'t str>>) -> Column {
+    let text = |cell: Option<&'t str>| match Cell::parse(cell?, Decimal::Point) {
+        Cell::Missing => None,
+        Cell::Number(v) => Some(Cow::Owned(number_text(v))),
+        Cell::Text(text) => Some(Cow::Borrowed(text)),
+    };
+    interned(cells.into_iter().map(text))
+}
+
+/// A column of texts that are what they are, but for blanks around them: none is missing, and none is a number.
+pub(super) fn of_labels<'t>(labels: impl IntoIterator<Item = Option<&'t str>>) -> Column {
+    let text = |label: Option<&'t str>| Some(trimmed(label?).into());
+    interned(labels.into_iter().map(text))
+}
+
+fn interned<'t>(cells: impl Iterator<Item = Option<Cow<'t, str>>>) -> Column {
     let mut index = HashMap::new();
     let mut first_text = None;
-    let codes = cells.into_iter().enumerate().map(|(row, cell)| {
-        let cell = cell.map_or(Cell::Missing, |text| Cell::parse(text, Decimal::Point));
-        let text = match cell {
-            Cell::Missing => return MISSING,
-            Cell::Number(v) => number_text(v),
-            Cell::Text(text) => text.to_string(),
+    let codes = cells.enumerate().map(|(row, cell)| {
+        let Some(text) = cell else {
+            return MISSING;
         };
         first_text.get_or_insert_with(|| format!("`{text}`, row {}", row + 1));
         intern(&mut index, &text)
     });
     let codes = codes.collect();
+    categorical(codes, index, first_text.unwrap_or_default())
+}
+
+fn categorical(codes: Vec<u32>, index: HashMap<String, u32>, first_text: String) -> Column {
     let mut categories: Vec<(String, u32)> = index.into_iter().collect();
     categories.sort_unstable_by_key(|(_, code)| *code);
     Column::Categorical(Categorical {
         codes,
         categories: categories.into_iter().map(|(text, _)| text).collect(),
-        first_text: first_text.unwrap_or_default(),
+        first_text,
     })
 }
 

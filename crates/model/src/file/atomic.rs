@@ -1,7 +1,7 @@
 //! Writing a file so that no reader ever sees half of it.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -44,11 +44,11 @@ pub fn write_atomic_with<T, E: From<io::Error>>(
     let prefix = temporary_prefix(&path);
     remove_orphans(directory, &prefix);
     let beside = temporary_file(directory, &prefix, existing.as_ref())?;
-    let mut buffered = BufWriter::new(beside);
+    // To the bare file: errors of the temporary one would name its path, which says nothing to anybody.
+    let mut buffered = BufWriter::new(beside.as_file());
     let written = write(&mut buffered)?;
-    let beside = buffered
-        .into_inner()
-        .map_err(io::IntoInnerError::into_error)?;
+    buffered.flush()?;
+    drop(buffered);
     beside.as_file().sync_all()?;
     beside.persist(&path).map_err(|e| e.error)?;
     // The rename itself lasts once the directory is synced; where directories cannot be
@@ -110,38 +110,33 @@ fn remove_orphans(directory: &Path, prefix: &OsStr) {
 
 /// A temporary file with the owner and permissions of the existing one, or else with those of an ordinary new file: those of
 /// the umask, where temporary files are otherwise private to their owner.
-#[cfg(unix)]
 fn temporary_file(
     directory: &Path,
     prefix: &OsStr,
     existing: Option<&Metadata>,
 ) -> io::Result<NamedTempFile> {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-    let mode = existing.map_or(0o666, |file| file.permissions().mode() & 0o777);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+        options.mode(existing.map_or(0o666, |file| file.permissions().mode() & 0o777));
+    }
     let file = tempfile::Builder::new()
         .prefix(prefix)
         .rand_bytes(RANDOM)
-        .permissions(fs::Permissions::from_mode(mode))
-        .tempfile_in(directory)?;
+        .make_in(directory, |path| options.open(path))?;
+    #[cfg(unix)]
     if let Some(existing) = existing {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
         // Only the superuser may give a file away; for others it stays theirs.
         fchown(file.as_file(), Some(existing.uid()), Some(existing.gid())).ok();
-        let exactly = fs::Permissions::from_mode(mode);
+        let exactly = fs::Permissions::from_mode(existing.permissions().mode() & 0o777);
         file.as_file().set_permissions(exactly)?;
     }
+    #[cfg(not(unix))]
+    let _ = existing;
     Ok(file)
-}
-
-#[cfg(not(unix))]
-fn temporary_file(
-    directory: &Path,
-    prefix: &OsStr,
-    _existing: Option<&Metadata>,
-) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new()
-        .prefix(prefix)
-        .rand_bytes(RANDOM)
-        .tempfile_in(directory)
 }
 
 #[cfg(test)]
@@ -176,6 +171,8 @@ mod tests {
         let nowhere = directory.path().join("missing").join("model");
         let error = write_atomic(&nowhere, b"").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        // The system's own, without the path of a file that nobody knows.
+        assert!(error.raw_os_error().is_some(), "{error}");
     }
 
     /// What a killed process left is removed when it is old, and nothing else is.
