@@ -1,8 +1,9 @@
-"""Speeds of the package in processor time, which other work on the machine hardly changes.
+"""Speeds of the package in processor time, which other work on the machine hardly changes, and its memory.
 
     python python/benches/speed.py
 """
 
+import resource
 import subprocess
 import sys
 import time
@@ -77,7 +78,24 @@ def overhead():
     print(f"fit: {1e3 * least:.1f} ms around the library, which took {1e3 * min(inside):.1f} ms with 32 updates")
 
 
+def memory():
+    """How far the peak of the memory rises by predicting 1e6 rows of 10 inputs, the result among it."""
+    from loopfit import LoopRegressor
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 10))
+    many = rng.normal(size=(1_000_000, 10))
+    model = LoopRegressor(128, method="loop", effort=32, n_jobs=1, refit=False).fit(X, X[:, 0])
+    model.predict(many[:1000])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    model.predict(many)
+    more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    print(f"memory of predict, {model.model_}: {more:.1f} MiB beyond {many.nbytes / 2**20:.0f} MiB of inputs")
+
+
 if __name__ == "__main__":
+    # First, while nothing else has raised the peak.
+    memory()
     imports()
     predictions()
     overhead()

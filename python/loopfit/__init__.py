@@ -26,8 +26,11 @@ from typing import TYPE_CHECKING, Any
 from loopfit._loopfit import Model, __version__
 
 if TYPE_CHECKING:
+    from loopfit._classifier import LoopClassifier
     from loopfit._compare import compare
-    from loopfit._estimators import LoopClassifier, LoopDensity, LoopRegressor, load
+    from loopfit._density import LoopDensity
+    from loopfit._load import load
+    from loopfit._regressor import LoopRegressor
 
 __all__ = [
     "LoopClassifier",
@@ -41,11 +44,11 @@ __all__ = [
 
 # scikit-learn takes longer to import than all the rest: it is imported with the first name that needs it.
 _HOMES = {
-    "LoopClassifier": "loopfit._estimators",
-    "LoopDensity": "loopfit._estimators",
-    "LoopRegressor": "loopfit._estimators",
+    "LoopClassifier": "loopfit._classifier",
+    "LoopDensity": "loopfit._density",
+    "LoopRegressor": "loopfit._regressor",
     "compare": "loopfit._compare",
-    "load": "loopfit._estimators",
+    "load": "loopfit._load",
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import numbers
 import os
-import sys
 from os import PathLike
 from typing import Any
 
@@ -16,12 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from loopfit import _loopfit, distributed
 from loopfit._data import Rows
-from loopfit._frames import frame, shown
+from loopfit._frames import can_be_shown, frame, shown
 from loopfit._loopfit import Model
 from loopfit._progress import Bar
 
 METHODS = ("single", "loop", "untied")
-COLORS = {"single": 0, "loop": 3, "untied": 2, "linear": 4}
+# As in all figures of the report, which have two more.
+COLORS = {"single": 0, "loop": 1, "untied": 2, "linear": 4}
+OTHER_COLOR = 3
 ABOVE_ALL = 2**64
 
 
@@ -77,14 +78,13 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
             "threads": threads(p["n_jobs"]),
         }
 
-    def _fit(self, table: _loopfit.Table, *, target: str | None, task: str) -> None:
-        asked = self._asked(target=target, task=task)
-        verbose = whole("verbose", self.verbose, 0)
-        with Bar(verbose, type(self).__name__) as bar:
+    def _bar(self, what: str) -> Bar:
+        return Bar(whole("verbose", self.verbose, 0), what)
+
+    def _fit(self, table: _loopfit.Table, asked: dict[str, Any]) -> None:
+        with self._bar(type(self).__name__) as bar:
             self.model_, self._found = distributed.fit(table, asked, bar.call, self.n_jobs)
-        if verbose > 0:
-            for sentence in [*self._found["notes"], *self._found["conclusions"]]:
-                print(sentence, file=sys.stderr)
+        bar.say(self.notes_)
 
     # Predictions.
 
@@ -191,9 +191,11 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         if isinstance(caps, numbers.Number | str):
             raise TypeError(f"budgets is a list of whole numbers, not {caps!r}")
         caps = [whole("a budget", cap, 1) for cap in (() if caps is None else caps)]
+        can_be_shown(plot)
         asked |= {"test_fraction": None, "refit": None}
-        with Bar(self.verbose, "budget curve") as bar:
+        with self._bar("budget curve") as bar:
             rows, about = _loopfit.curve(table, asked, caps, bar.call)
+        bar.say(about["conclusions"])
         best = [
             (
                 row["cap"],
@@ -241,7 +243,7 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
         results = self._found["results"]
         # A count by penalised likelihood has no validation rows.
         methods = [
-            (row["method"], COLORS.get(row["method"], 1), [row["validation"]], row["validation_se"])
+            (row["method"], COLORS.get(row["method"], OTHER_COLOR), [row["validation"]], row["validation_se"])
             for row in results
             if np.isfinite(row["validation"])
         ]

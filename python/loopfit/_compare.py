@@ -8,10 +8,13 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
 from loopfit import _loopfit, distributed
-from loopfit._base import COLORS, whole
-from loopfit._estimators import LoopClassifier, LoopRegressor
-from loopfit._frames import frame, shown
-from loopfit._progress import Bar
+from loopfit._base import COLORS, OTHER_COLOR, whole
+from loopfit._classifier import LoopClassifier
+from loopfit._frames import can_be_shown, frame, shown
+from loopfit._regressor import LoopRegressor
+
+# More different whole numbers than these are a quantity and no classes.
+MOST_CLASSES = 20
 
 
 def compare(
@@ -39,7 +42,8 @@ def compare(
     seeds : int or list of int, default=8
         How many seeds, or which.
     task : {"regression", "classification"}, optional
-        What is learned; by default classes where y holds texts, truth values or a few whole numbers.
+        What is learned; by default classes where y holds texts, truth values or at most 20 different whole numbers, unless a
+        ``likelihood`` or an ``exposure`` is among the parameters.
     plot : bool or path, default=True
         Whether a notebook shows a figure, or the SVG file that it is written to.
     **parameters
@@ -64,21 +68,16 @@ def compare(
     8
     """
     if task is None:
-        task = "regression" if type_of_target(y, input_name="y") == "continuous" else "classification"
-        distinct = len(np.unique(np.asarray(y))) if np.asarray(y).dtype.kind in "iuf" else 2
-        if distinct > 20:
-            task = "regression"
+        task = _task_of(y, parameters)
     if task not in ("regression", "classification"):
         raise ValueError(f"task is regression or classification, not {task!r}")
     estimator: Any
     if task == "regression":
         estimator = LoopRegressor(budget, **parameters)
-        table, target = estimator._learn(X, y)
-        asked = estimator._asked(target=target, task="regression")
+        table, asked = estimator._learn(X, y)
     else:
         estimator = LoopClassifier(budget, **parameters)
-        table, target, _, kind = estimator._learn(X, y)
-        asked = estimator._asked(target=target, task=kind)
+        table, asked, _ = estimator._learn(X, y)
     asked["refit"] = None
     if isinstance(seeds, (list, tuple, range, np.ndarray)):
         chosen = [whole("a seed", seed, 0) for seed in seeds]
@@ -87,13 +86,15 @@ def compare(
         chosen = [first + k for k in range(whole("seeds", seeds, 1))]
     if len({*chosen}) < len(chosen):
         raise ValueError(f"seeds are different numbers, and {chosen} has one twice")
-    with Bar(estimator.verbose, "comparison") as bar:
+    can_be_shown(plot)
+    with estimator._bar("comparison") as bar:
         rows, about = distributed.compare(table, asked, chosen, bar.call, estimator.n_jobs)
+    bar.say(about["notes"])
     summary = about["methods"]
     methods = [
         (
             own["method"],
-            COLORS.get(own["method"].split()[-1], 1),
+            COLORS.get(own["method"].split()[-1], OTHER_COLOR),
             [row["error"] for row in rows if row["method"] == own["method"]],
             own["standard_error"] if len(chosen) > 1 else None,
         )
@@ -110,3 +111,13 @@ def compare(
             "figure": figure,
         }
     return compared
+
+
+def _task_of(y: Any, parameters: dict[str, Any]) -> str:
+    """Whether y holds numbers or classes; only numbers have a likelihood to choose, and only counts an exposure."""
+    if not parameters.keys().isdisjoint(("likelihood", "exposure")):
+        return "regression"
+    values = np.asarray(y)
+    if values.dtype.kind in "iuf" and len(np.unique(values)) > MOST_CLASSES:
+        return "regression"
+    return "regression" if type_of_target(y, input_name="y") == "continuous" else "classification"

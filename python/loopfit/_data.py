@@ -121,9 +121,8 @@ def put(table: Table, name: str, column: Any) -> None:
         elif isinstance(cell, (datetime.date, datetime.time, datetime.timedelta)):
             raise TypeError(times(name))
         else:
-            raise TypeError(
-                f"column {name!r} holds {cell!r}: argument must be a string or a number"
-            )
+            kind = type(cell).__name__
+            raise TypeError(f"column {name!r} holds a {kind}: argument must be a string or a number")
     table.texts(name, cells)
 
 

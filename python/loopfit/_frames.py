@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from errno import ENOENT
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from sklearn import get_config
@@ -22,6 +25,20 @@ def frame(rows: list[dict[str, Any]]) -> Any:
     except ImportError:
         return rows
     return pandas.DataFrame(rows)
+
+
+def as_configured(values: Any, names: list[str]) -> Any:
+    """A matrix as what scikit-learn's configuration asks for."""
+    kind = get_config().get("transform_output", "default")
+    if kind == "pandas":
+        import pandas
+
+        return pandas.DataFrame(values, columns=names)
+    if kind == "polars":
+        import polars
+
+        return polars.DataFrame(values, schema=names)
+    return values
 
 
 class Figure:
@@ -64,6 +81,17 @@ def in_notebook() -> bool:
     return type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
+def can_be_shown(plot: Any) -> None:
+    """Refuses, before the work, what a figure could not be written to after it."""
+    if plot is None or isinstance(plot, bool):
+        return
+    if not isinstance(plot, (str, PathLike)):
+        raise TypeError(f"plot is True, False or the path of an SVG file, not {plot!r}")
+    folder = Path(plot).absolute().parent
+    if not folder.is_dir():
+        raise FileNotFoundError(ENOENT, "cannot write a figure where there is no folder", str(folder))
+
+
 def shown(svg: str, plot: Any) -> Figure:
     """The figure; shown in a notebook where ``plot`` is true, written where it is a path."""
     figure = Figure(svg)
@@ -72,6 +100,6 @@ def shown(svg: str, plot: Any) -> Figure:
 
         show: Any = IPython.display.display
         show(figure)
-    elif plot is not True and plot not in (None, False):
+    elif isinstance(plot, (str, PathLike)):
         figure.save(plot)
     return figure

@@ -135,4 +135,5 @@ def curves(
             list[tuple[str, float]],
         ]
     ],
+    counted: bool = False,
 ) -> str: ...

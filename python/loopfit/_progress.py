@@ -22,6 +22,7 @@ class Bar:
 
     def __init__(self, verbose: int, what: str) -> None:
         self.what = what
+        self.verbose = verbose
         self.bar: Any = None
         self.line = False
         if verbose <= 0:
@@ -59,6 +60,12 @@ class Bar:
             tail = "" if best is None else f", best {best:.4g}"
             sys.stderr.write(f"\r{self.what}: {100 * done:3.0f}%{tail}   ")
             sys.stderr.flush()
+
+    def say(self, sentences: list[str]) -> None:
+        """Prints what was noticed, for those who asked for a bar."""
+        if self.verbose > 0:
+            for sentence in sentences:
+                print(sentence, file=sys.stderr)
 
     def __enter__(self) -> Bar:
         return self

@@ -123,9 +123,7 @@ def run_study(
 
     with Bar(verbose, f"study {name}") as bar:
         states, notes = run(None) if crew is None else _handed_out(crew, run)
-    if verbose > 0:
-        for note in notes:
-            print(note, file=sys.stderr)
+    bar.say(notes)
     read: list[dict[str, Any]] = json.loads(states)
     return read
 

@@ -38,14 +38,17 @@ type PlainPanel = (
     Vec<(String, f64)>,
 );
 
-/// Curves with bands as an SVG, on logarithmic axes.
+/// Curves with bands as an SVG, the vertical axis logarithmic and the other one unless it counts things.
 #[pyfunction]
+#[pyo3(signature = (title, x_label, y_label, panels, counted = false))]
 pub(crate) fn curves(
     title: String,
     x_label: &str,
     y_label: &str,
     panels: Vec<PlainPanel>,
+    counted: bool,
 ) -> String {
+    let x_scale = if counted { Scale::Linear } else { Scale::Log };
     let point = |(x, centre, low, high)| Point {
         x,
         centre,
@@ -63,7 +66,7 @@ pub(crate) fn curves(
         title,
         x_label: x_label.to_string(),
         y_label: y_label.to_string(),
-        x_scale: Scale::Log,
+        x_scale,
         y_scale: Scale::Log,
         curves: curves.into_iter().map(curve).collect(),
         levels: levels

@@ -1,6 +1,7 @@
 """What the pages and the tutorial show is what happens."""
 
 import doctest
+import importlib.util
 import json
 import os
 from pathlib import Path
@@ -31,6 +32,15 @@ def test_pages_show_what_happens(name, tmp_path, monkeypatch):
     options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     ran = doctest.DocTestRunner(optionflags=options).run(session, out=said.append)
     assert ran.failed == 0, "".join(said)
+
+
+@pytest.mark.parametrize("name", ["errors", "gallery"])
+def test_figures_are_those_of_the_measurements(name):
+    own = importlib.util.spec_from_file_location("figures", ROOT / "python" / "benches" / "figures.py")
+    figures = importlib.util.module_from_spec(own)
+    own.loader.exec_module(figures)
+    drawn = (ROOT / "docs" / f"{name}.svg").read_text(encoding="utf-8")
+    assert getattr(figures, name)() == drawn, "python python/benches/figures.py draws it anew"
 
 
 @pytest.mark.skipif("LOOPFIT_LONG_TESTS" not in os.environ, reason="cargo xtask test --python runs it")

@@ -60,6 +60,8 @@ def test_intervals(fitted, table):
     assert ((lower <= y) & (y <= upper)).mean() > 0.6
     with pytest.raises(ValueError, match="ask for a lower one"):
         fitted.predict_interval(X, 0.9999)
+    with pytest.raises(TypeError, match="level is a number, not 'most'"):
+        fitted.predict_interval(X, "most")
 
 
 def test_memory_of_any_kind_gives_the_same_bits(fitted, table):
@@ -129,7 +131,7 @@ def test_columns_that_are_no_inputs():
         ([datetime.date(2020, 1, 1)] * 30, TypeError, "column 't' holds times"),
         ([datetime.timedelta(days=1), None] * 15, TypeError, "column 't' holds times"),
         (u * 1j, ValueError, "Complex data not supported: column 't'"),
-        ([[1]] * 30, TypeError, "must be a string or a number"),
+        ([[1]] * 30, TypeError, "column 't' holds a list: argument must be a string or a number"),
     ]
     for column, kind, sentence in wrong:
         with pytest.raises(kind, match=sentence):
@@ -331,12 +333,70 @@ def test_budget_curve_and_comparison(table, tmp_path):
     assert summary["lowest_on"].sum() == 2
 
 
+def test_questions_leave_the_estimator_as_it_is(table):
+    X, y = table
+    model = LoopRegressor(4, effort="quick").fit(X, y)
+    classes = LoopClassifier(4, method="single", **QUICK).fit(X, y > 0)
+    other = pd.DataFrame(X[:, :2], columns=["u", "v"])
+    for estimator, target in [(model, y), (classes, np.where(y > 0, "a", "b"))]:
+        before = estimator.predict(X)
+        estimator.budget_curve(other, target, [4], plot=False)
+        assert estimator.n_features_in_ == 3
+        assert (estimator.predict(X) == before).all()
+
+
+def test_comparisons_take_counts_as_counts(table):
+    X, _ = table
+    y = np.random.default_rng(0).poisson(2.0, size=len(X))
+    options = {"seeds": 1, "method": "single", "effort": "quick"}
+    counted = compare(X, y, 8, likelihood="poisson", **options)
+    assert counted.attrs["metric"] == compare(X, y, 8, likelihood="poisson", task="regression", **options).attrs["metric"]
+    assert counted.attrs["metric"] != compare(X, y % 2, 8, **options).attrs["metric"]
+
+
+def test_figures_that_cannot_be_written_are_refused_before_the_work(table, tmp_path, monkeypatch):
+    X, y = table
+
+    def work(*_):
+        raise AssertionError("the work has begun")
+
+    monkeypatch.setattr("loopfit._loopfit.curve", work)
+    monkeypatch.setattr("loopfit._loopfit.compare", work)
+    asking = [lambda plot: LoopRegressor().budget_curve(X, y, plot=plot), lambda plot: compare(X, y, plot=plot)]
+    for ask in asking:
+        with pytest.raises(FileNotFoundError, match="no folder"):
+            ask(tmp_path / "absent" / "figure.svg")
+        with pytest.raises(TypeError, match="plot is True, False or the path of an SVG file, not 7"):
+            ask(7)
+
+
+def test_verbose_means_the_same_everywhere(table, capsys):
+    X, y = table
+    small = {"method": "single", "effort": "quick"}
+    asking = [
+        lambda verbose: LoopRegressor(6, verbose=verbose, **small).fit(X, y),
+        lambda verbose: LoopRegressor(6, verbose=verbose, **small).budget_curve(X, y, [6, 12], plot=False),
+        lambda verbose: compare(X, y, 6, seeds=1, verbose=verbose, **small),
+    ]
+    for ask in asking:
+        with pytest.raises(TypeError, match="verbose is a whole number, not 'much'"):
+            ask("much")
+        ask(0)
+        assert capsys.readouterr().err == ""
+        ask(1)
+        said = capsys.readouterr().err
+        # Sentences below the bar.
+        assert "100%" in said and said.rstrip().splitlines()[-1].endswith((".", "numbers may help"))
+
+
 def test_a_notebook_shows_the_model(fitted):
     text = fitted._repr_html_()
     assert "<svg" in text and "numbers" in text
     assert "<svg" in fitted._repr_mimebundle_()["text/html"]
     assert "validation MSE" in text
     assert "Diamonds: errors with one standard error" in text
+    # The colour that loops have in all figures of the report, and none of the other methods.
+    assert 'class="c1"' in text and 'class="c0"' not in text and 'class="c3"' not in text
     assert "validation MSE" not in clone(fitted)._repr_html_()
 
 

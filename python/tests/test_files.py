@@ -80,6 +80,54 @@ def test_same_bits_of_classes_and_densities(command, tmp_path):
     assert (load(model).score_samples(X) == density.score_samples(X)).all()
 
 
+def awkward_tables():
+    """Frames with a target `y`, options of the command line, and an estimator that is asked the same."""
+    rng = np.random.default_rng(12)
+    u, v = rng.uniform(-2, 2, size=(2, 90)).round(3)
+    kind = rng.choice(["red", "green, dark", 'the "blue"', "7"], size=90)
+    rate = np.exp(0.4 * u + 0.3 * v)
+    days = rng.integers(1, 9, size=90)
+    gaps = np.where(rng.uniform(size=90) < 0.15, np.nan, v)
+    loud = np.where(v > 0.4, "loud", np.where(u > 0, "quiet", "off"))
+    quick = {"effort": "quick", "method": ("loop",)}
+    return {
+        "categories": (pd.DataFrame({"u": u, "kind": kind, "y": u + 2.0 * (kind == "red") + (kind == "7")}), "", LoopRegressor(12, **quick)),
+        "missing": (pd.DataFrame({"u": u, "v": gaps, "y": (u * v).round(4)}), "", LoopRegressor(16, random_state=3, **quick)),
+        "classes": (pd.DataFrame({"u": u, "v": gaps, "y": loud}), "", LoopClassifier(16, **quick)),
+        "truth": (pd.DataFrame({"u": u, "v": v, "y": (u * v > 0).astype(int)}), "--task binary", LoopClassifier(12, **quick)),
+        "counts": (
+            pd.DataFrame({"u": u, "v": v, "days": days, "y": rng.poisson(days * rate)}),
+            "--likelihood poisson --exposure days",
+            LoopRegressor(12, likelihood="poisson", exposure="days", **quick),
+        ),
+        "groups": (
+            pd.DataFrame({"u": u, "v": v, "who": days, "w": days / 4, "y": (np.sin(u) + v).round(4)}),
+            "--group who --weight w",
+            LoopRegressor(12, group="who", weight="w", **quick),
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", list(awkward_tables()))
+def test_same_bits_of_awkward_tables(name, command, tmp_path):
+    frame, options, estimator = awkward_tables()[name]
+    data, model = tmp_path / "data.csv", tmp_path / "model.safetensors"
+    frame.to_csv(data, index=False)
+    asked = ["--target", "y", *options.split(), "--method", "loop", "--effort", "quick"]
+    asked += ["--budget", estimator.budget, "--seed", estimator.random_state]
+    run(command, "fit", data, *asked, "-o", model)
+    inputs = frame.drop(columns="y")
+    estimator.fit(inputs, frame["y"])
+    theirs = load(model)
+    ours, other = (metadata(m.model_.to_bytes()) for m in (estimator, theirs))
+    ours["provenance"]["source"] = other["provenance"]["source"]
+    assert ours == other
+    assert tensors(estimator.model_.to_bytes()) == tensors(model.read_bytes())
+    say = "predict_proba" if isinstance(estimator, LoopClassifier) else "predict"
+    assert (getattr(theirs, say)(inputs) == getattr(estimator, say)(inputs)).all()
+    assert theirs.predict(inputs).tolist() == estimator.predict(inputs).tolist()
+
+
 def metadata(contents):
     length = int.from_bytes(contents[:8], "little")
     return json.loads(next(iter(json.loads(contents[8 : 8 + length])["__metadata__"].values())))

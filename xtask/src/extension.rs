@@ -64,14 +64,8 @@ pub(crate) fn test(long: bool) -> Result<()> {
     tests.args([".", "-p", "no:cacheprovider", "python/tests"]);
     tests.env("PYTHONDONTWRITEBYTECODE", "1");
     if long {
-        // Both as the README installs them.
-        let mut pip = command(&python);
-        pip.args(["-m", "pip", "install", "--force-reinstall", "--no-deps"]);
-        succeed(pip.arg("./python"), "pip install ./python")?;
         let installed = workspace().join("target/installed");
-        let mut cargo = command("cargo");
-        cargo.args(["install", "--path", "crates/cli", "--force", "--root"]);
-        succeed(cargo.arg(&installed), "cargo install --path crates/cli")?;
+        set_up(&python, &installed)?;
         tests.args(["--pyargs", "loopfit"]);
         tests.env("LOOPFIT_COMMAND", installed.join("bin/loopfit"));
         tests.env("LOOPFIT_LONG_TESTS", "1");
@@ -83,6 +77,36 @@ pub(crate) fn test(long: bool) -> Result<()> {
         tests.env("LOOPFIT_COMMAND", workspace().join("target/debug/loopfit"));
     }
     succeed(&mut tests, "the tests of the Python package")
+}
+
+/// Sets up as a reader would: the lines of the pages, as they stand there.
+fn set_up(python: &Path, installed: &Path) -> Result<()> {
+    let path = path_with(python);
+    for page in ["README.md", "python/README.md"] {
+        let text = std::fs::read_to_string(workspace().join(page))?;
+        let installs = |line: &&str| {
+            ["cargo install ", "pip install "]
+                .iter()
+                .any(|c| line.starts_with(c))
+        };
+        let mut lines = text.lines().filter(installs).peekable();
+        if lines.peek().is_none() {
+            bail!("{page} does not say how to install what it is about");
+        }
+        for line in lines {
+            let mut shell = command("sh");
+            shell.args(["-c", line]).env("PATH", &path);
+            succeed(shell.env("CARGO_INSTALL_ROOT", installed), line)?;
+        }
+    }
+    Ok(())
+}
+
+/// The search path, programs of a virtual environment first.
+fn path_with(python: &Path) -> String {
+    let bin = python.parent().unwrap_or(Path::new("."));
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{}:{path}", bin.display())
 }
 
 /// Runs the tests of fits by workers with Ray and Dask, which are on this machine for the test, several processes each.
@@ -136,11 +160,10 @@ pub(crate) fn wheel() -> Result<()> {
         std::fs::remove_dir_all(&wheels)?;
     }
     let bin = python.parent().unwrap_or(Path::new("."));
-    let path = std::env::var("PATH").unwrap_or_default();
     let mut build = command(bin.join("maturin"));
     build.args(["build", "--release", "--manifest-path", "python/Cargo.toml"]);
     build.arg("--out").arg(&wheels);
-    build.env("PATH", format!("{}:{path}", bin.display()));
+    build.env("PATH", path_with(&python));
     succeed(&mut build, "the wheel")?;
     let mut made = Vec::new();
     for entry in std::fs::read_dir(&wheels)? {

@@ -241,6 +241,21 @@ fn examples_of_the_oracle_inequality_run() {
     }
 }
 
+/// The example of the library on the pages is that of its documentation, which is compiled there.
+#[test]
+fn pages_show_the_library_as_it_compiles() {
+    let read = |name: &str| std::fs::read_to_string(repository().join(name)).unwrap();
+    let library = read("crates/loopfit/src/lib.rs");
+    let lines = library.lines().map(|line| line.strip_prefix("//! "));
+    let example = lines.skip_while(|line| *line != Some("```no_run")).skip(1);
+    let example = example.map_while(|line| line.filter(|line| !line.starts_with("```")));
+    let shown: Vec<&str> = example.filter(|line| !line.starts_with("# ")).collect();
+    assert!(shown.len() > 3, "{shown:?}");
+    for page in ["README.md", "crates/loopfit/README.md"] {
+        assert_eq!(blocks(&read(page), "rust"), shown, "{page}");
+    }
+}
+
 /// No page with commands is forgotten.
 #[test]
 fn every_page_is_run() {
