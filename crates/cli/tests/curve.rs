@@ -55,6 +55,24 @@ fn a_curve_answers_how_many_numbers_are_needed() {
 }
 
 #[test]
+fn the_models_of_a_curve_are_those_of_fits() {
+    let place = Place::new();
+    place.write("data.csv", regression_csv(60));
+    let options = "data.csv --target y --effort quick --activation tanh";
+    let v = place.json(&format!("curve {options} --caps 16,32 --models made"));
+    assert_eq!(
+        v["models"],
+        serde_json::json!(["made/16.safetensors", "made/32.safetensors"])
+    );
+    for cap in [16, 32] {
+        let alone = format!("fit {options} --test-fraction 0 --budget {cap} -o m.safetensors");
+        place.ok(&alone);
+        let made = place.read(&format!("made/{cap}.safetensors"));
+        assert!(place.read("m.safetensors") == made, "{cap}");
+    }
+}
+
+#[test]
 fn wrong_curves_get_one_sentence() {
     let place = Place::new();
     place.write("data.csv", regression_csv(60));

@@ -17,7 +17,7 @@ const RUNS: &[&str] = &[
     "fit data.csv --target y --budget 30 --updates 320 --refit -o s.safetensors",
     "fit sim:four-modes --train 128 --valid 64 --budget 40 --updates 320 -o d.safetensors",
     "fit classes.csv --target label --budget 8 --effort quick --method untied -o c.safetensors",
-    "curve data.csv --target y --caps 4,8 --activation relu --plot c.svg",
+    "curve data.csv --target y --caps 4,8 --activation relu --plot c.svg --models made",
     "fit data.csv --target y --budget 40 --iterations auto --updates 448",
     "predict m.safetensors data.csv",
     "predict m.safetensors data.csv --interval 0.8 --flag",

@@ -113,13 +113,15 @@ impl Space {
         candidates
     }
 
-    /// The linear model of all inputs with some zeros, and how many numbers are left: as many as the cap allows, a half or a quarter.
-    pub(crate) fn sparse_linear(&self) -> Vec<(Network, Option<usize>)> {
+    /// The linear model of all inputs with some zeros, and how many numbers are left: as many as the cap allows, a half, a quarter, or
+    /// of classes three quarters.
+    pub(crate) fn sparse_linear(&self, classes: bool) -> Vec<(Network, Option<usize>)> {
         let Ok(network) = Network::affine(self.d, self.outputs, self.d) else {
             return Vec::new();
         };
         let (count, told) = (network.count(), Reduced::outputs_told(self.outputs));
         let mut left = vec![self.cap, count / 2, count / 4];
+        left.extend(classes.then(|| few_zeros(count)));
         left.retain(|left| !self.paper && *left <= self.cap.min(count - 1) && *left > told);
         left.sort_unstable();
         left.dedup();
@@ -261,6 +263,11 @@ impl Space {
         }
         widest
     }
+}
+
+/// How many of so many numbers are left where few become zeros.
+pub(crate) fn few_zeros(count: usize) -> usize {
+    count * 3 / 4
 }
 
 /// At most `count` of the candidates, at random, in their order.

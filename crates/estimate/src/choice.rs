@@ -11,6 +11,9 @@ pub const PREFERRED: f64 = 2.0;
 /// As many for an affine function of fewer inputs or with zeros to be preferred to the one of all inputs: of numbers, and of classes, whose
 /// losses have tails so long that those of few rows make their standard errors look small.
 const FEWER: [f64; 2] = [2.0, 3.0];
+/// As many for an affine function of classes to have zeros in a quarter of its coefficients: it differs little from the one of all inputs,
+/// so that little is lost where the few rows mislead.
+const FEW_ZEROS: f64 = 1.0;
 /// As many for an affine function to have another penalty than the evidence's: that of few rows is better than what few held-out rows choose.
 const OTHER_PENALTY: f64 = 1.5;
 /// How far from the losses of fitted rows to those of held-out ones the loss of a good fit to all rows is; with `p` coefficients and `n`
@@ -77,6 +80,11 @@ impl Choice {
     pub(crate) fn is_fitted_like(&self, other: &Self) -> bool {
         let how = |c: &Self| (c.pruned_to, c.factor);
         self.network == other.network && how(self) == how(other)
+    }
+
+    /// Whether it is the same network, with the same fits to folds as its losses show.
+    pub fn is(&self, other: &Self) -> bool {
+        self.network == other.network && self.inputs == other.inputs && self.losses == other.losses
     }
 
     /// Mean loss over held-out rows.
@@ -163,6 +171,17 @@ impl Chosen {
             Some(full) if paired(&self.best.losses, &full.best.losses) < margin => {
                 self.preferring(full.best)
             }
+            _ => self,
+        }
+    }
+
+    /// This affine function of classes, or one with few zeros if that is better.
+    pub(crate) fn or_with_few_zeros(self, few: Option<Self>) -> Self {
+        match few {
+            Some(few) if few.is_better_than(&self, FEW_ZEROS) => Self {
+                finalists: [self.finalists, few.finalists].concat(),
+                ..few
+            },
             _ => self,
         }
     }
@@ -344,6 +363,20 @@ mod tests {
 
     fn chosen(losses: &[f64]) -> Chosen {
         Chosen::of(vec![choice(1.0, losses)], false, Stream::new(1)).unwrap()
+    }
+
+    /// Losses fall by 2.4 standard errors, which is enough, and by 0.6, which is not.
+    #[test]
+    fn classes_need_less_to_leave_few_coefficients_out() {
+        let kept = |few: &[f64]| {
+            let full = chosen(&[0.2, 0.22, 0.34, 0.44]);
+            let found = full.or_with_few_zeros(Some(chosen(few)));
+            (found.best.losses[0], found.finalists.len())
+        };
+        assert_eq!(kept(&[0.1, 0.2, 0.3, 0.4]), (0.1, 2));
+        assert_eq!(kept(&[0.1, 0.25, 0.33, 0.45]), (0.2, 1));
+        let full = chosen(&[0.2, 0.22, 0.34, 0.44]);
+        assert_eq!(full.or_with_few_zeros(None).best.losses[0], 0.2);
     }
 
     /// What is best of an affine function and two methods, after what was best under a smaller cap.

@@ -10,7 +10,7 @@
 mod deal;
 mod race;
 
-use crate::candidates::Space;
+use crate::candidates::{Space, few_zeros};
 use crate::choice::{Choice, Chosen, Selection, by_evidence};
 use crate::curvature::Objective;
 use crate::fit::{Fit, tried};
@@ -314,7 +314,7 @@ impl<'a> Problem<'a> {
         let cost = full_linear_work(self.d, first.factors(), first.n);
         let steps = (LINEAR_STEPS * self.every.folds.len()) as f64;
         let sparse = match steps * cost <= SPARSE_LINEAR_WORK * work {
-            true => space.sparse_linear(),
+            true => space.sparse_linear(self.classes),
             false => Vec::new(),
         };
         let all: Vec<(Network, Option<usize>)> = dense.chain(sparse).collect();
@@ -356,8 +356,12 @@ impl<'a> Problem<'a> {
             c.pruned_to.is_none() && c.network.d() == self.d && c.network.q() == self.d
         };
         let full: Vec<Choice> = finalists.iter().filter(full).cloned().collect();
+        let few = full.first().map(|full| few_zeros(full.network.count()));
+        let has_few = |c: &Choice| self.classes && c.pruned_to.is_some() && c.pruned_to == few;
+        let (few, others) = finalists.into_iter().partition(has_few);
         let of = |choices| Chosen::of(choices, false, stream);
-        Some(of(finalists)?.or_of_all_inputs(of(full), self.classes))
+        let best = of(others)?.or_of_all_inputs(of(full), self.classes);
+        Some(best.or_with_few_zeros(of(few)))
     }
 
     /// Fits to all folds, each with the factors on its penalties: a choice for each factor. The fits grow from those of a narrower

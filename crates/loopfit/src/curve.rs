@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Given};
 use crate::progress::told;
-use crate::{Curve, Fit, Subject};
+use crate::{Curve, Fit, Model, Subject};
 use loopfit_engine::{Control, Threads};
 use loopfit_numerics::text::integer;
 use loopfit_search::curve::Caps;
@@ -42,7 +42,7 @@ impl<'a> CurvePlan<'a> {
         }
         let ask = Ask {
             test_fraction: 0.0,
-            refit: false,
+            refit: true,
             ..fit.ask(threads.count(), 1)?
         };
         let prepared = Prepared::new(&source, fit.noise, &ask)?;
@@ -108,6 +108,14 @@ impl<'a> CurvePlan<'a> {
             let (threads, control) = (&self.threads, &self.control);
             Curve::new(&self.prepared, threads, &self.ask, &caps, control, advance)
         })?)
+    }
+
+    /// For each cap of a curve the model that was selected under it, fitted to all rows; of the smallest caps, where it is interrupted.
+    /// Those of 16, its doubles and no other caps are what fits with these options and without test rows deliver.
+    pub fn models(&self, curve: &Curve) -> Result<Vec<Model>, Error> {
+        let (threads, ask, control) = (&self.threads, &self.ask, &self.control);
+        let models = curve.models(&self.prepared, threads, ask, control)?;
+        Ok(models.into_iter().map(Model::from).collect())
     }
 }
 

@@ -3,6 +3,8 @@
 use crate::SearchError;
 use crate::estimate::{Ask, Beside, Entry, Prepared};
 use loopfit_engine::{Control, Threads};
+use loopfit_estimate::Choice;
+use loopfit_fitted::FittedModel;
 use loopfit_numerics::text::count as counted;
 
 /// Caps of a curve unless others are asked for, as far as there are as many rows.
@@ -19,8 +21,10 @@ pub const CLEARLY: f64 = 2.0;
 pub struct CurvePoint {
     /// The cap.
     pub cap: usize,
-    /// The models that were selected under it, the best first by cross-validation.
+    /// The models that were selected under it, the one that a fit delivers first, then by cross-validation.
     pub entries: Vec<Entry>,
+    /// The first one's choice.
+    choice: Choice,
     /// Where the best model under this cap is: a model under a smaller cap is one under this cap too.
     best: (usize, usize),
 }
@@ -65,7 +69,7 @@ impl Curve {
             return Err(prepared.nothing_fits(*cap, ask));
         }
         let points = prepared.under_caps(threads, ask, &list, control, advance)?;
-        let missing = |cap: &&usize| points.iter().all(|(found, _)| found != *cap);
+        let missing = |cap: &&usize| points.iter().all(|(found, ..)| found != *cap);
         if let Some(cap) = list.iter().find(missing).filter(|_| !control.is_stopped())
             && (*caps != Caps::Usual || points.is_empty())
         {
@@ -81,13 +85,51 @@ impl Curve {
             no_cap: no_cap.filter(|(_, error)| error.is_finite()),
             complete: !control.is_stopped(),
         };
-        for (cap, entries) in points {
-            curve.push(cap, entries);
+        for (cap, entries, choice) in points {
+            curve.push(cap, entries, choice);
         }
         Ok(curve)
     }
 
-    fn push(&mut self, cap: usize, entries: Vec<Entry>) {
+    /// For each cap the model that was selected under it, fitted to all rows; of the smallest caps, where it is interrupted.
+    pub fn models(
+        &self,
+        prepared: &Prepared,
+        threads: &Threads,
+        ask: &Ask,
+        control: &Control,
+    ) -> Result<Vec<FittedModel>, SearchError> {
+        let mut models: Vec<FittedModel> = Vec::new();
+        for (i, point) in self.points.iter().enumerate() {
+            let ask = Ask {
+                budget: point.cap,
+                ..ask.clone()
+            };
+            let (choice, best) = (&point.choice, &point.entries[0]);
+            // Often a larger cap keeps what a smaller one has; the error then allows for more that it was selected from.
+            let kept = i.checked_sub(1);
+            let kept = kept.filter(|before| self.points[*before].choice.is(choice));
+            let model = match kept {
+                Some(before) => {
+                    let mut model = models[before].clone();
+                    model.provenance.budget = point.cap;
+                    if let Some(assessment) = &mut model.assessment {
+                        assessment.error = best.validation;
+                    }
+                    model
+                }
+                None => prepared.model(threads, &ask, choice, best, control)?,
+            };
+            // One that was cut short is worse than it says.
+            if control.is_stopped() {
+                break;
+            }
+            models.push(model);
+        }
+        Ok(models)
+    }
+
+    fn push(&mut self, cap: usize, entries: Vec<Entry>, choice: Choice) {
         // Errors allow for the selection under their own cap, so that they compare from cap to cap.
         let before = self.points.last().map(|point| point.best);
         let before = before.filter(|(p, e)| {
@@ -95,7 +137,12 @@ impl Curve {
             known.total_cmp(&entries[0].validation).is_le()
         });
         let best = before.unwrap_or((self.points.len(), 0));
-        self.points.push(CurvePoint { cap, entries, best });
+        self.points.push(CurvePoint {
+            cap,
+            entries,
+            choice,
+            best,
+        });
     }
 
     /// The best model under the cap of a point: never worse than under a smaller cap.

@@ -32,14 +32,20 @@ FOLDER = ROOT / "target/quality"
 
 
 def encoded(train, test):
-    """Matrices of the inputs, a string column as one indicator for each of its values."""
+    """Matrices of the inputs, a string column as one indicator for each of its values, a missing number as the median."""
     levels = {name: np.unique(c) for name, c in train.columns.items() if c.dtype.kind == "U"}
 
     def matrix(rows):
         parts = [c[:, None] == levels[name] if name in levels else c[:, None] for name, c in rows.columns.items()]
         return np.hstack(parts).astype(float)
 
-    return (matrix(train), train.y), (matrix(test), test.y)
+    middle = np.nanmedian(matrix(train), axis=0)
+
+    def filled(rows):
+        x = matrix(rows)
+        return np.where(np.isnan(x), middle, x)
+
+    return (filled(train), train.y), (filled(test), test.y)
 
 
 def write_json(path, value):
@@ -88,26 +94,64 @@ def run_loopfit(folder, table, k, cap, program, fit_args, key):
     cache = read_json(path)
     if str(cap) in cache:
         return cache[str(cap)]
-    train, test, model = folder / "train.csv", folder / "test.csv", folder / f"loopfit-{key}-{cap}.safetensors"
+    model = folder / f"loopfit-{key}-{cap}.safetensors"
     start, used = time.time(), processor_seconds()
     what = ["--target", "y", "--budget", str(cap), "-o", model]
     try:
-        fitted = json.loads(output_of([program, "fit", train, *what, "--quiet", "--json", *fit_args]))
+        fitted = json.loads(output_of([program, "fit", folder / "train.csv", *what, "--quiet", "--json", *fit_args]))
     except RuntimeError as failure:
         print(failure, file=sys.stderr, flush=True)
         return None
-    seconds, used = time.time() - start, processor_seconds() - used
-    score = json.loads(output_of([program, "score", model, test, "--json"]))
-    result = {**described(fitted), "test": score["value"], "metric": score["metric"]}
-    result |= {"seconds": seconds, "processor_seconds": used}
+    times = {"seconds": time.time() - start, "processor_seconds": processor_seconds() - used}
+    result = described(fitted) | times | scored(folder, table, k, model, program)
+    write_json(path, read_json(path) | {str(cap): result})
+    say(table, k, cap, result)
+    return result
+
+
+def run_curve(folder, table, k, caps, program, fit_args, key):
+    """What a fit under each of the caps without test rows delivers, from one selection: {cap: result}."""
+    path = folder / f"loopfit-{key}.json"
+    cache = read_json(path)
+    if all(str(cap) in cache for cap in caps):
+        return cache
+    start, used = time.time(), processor_seconds()
+    # A fit climbs from its cap's halves down to 16.
+    rungs = [max(caps)]
+    while rungs[-1] >= 32:
+        rungs.append(rungs[-1] // 2)
+    models = folder / f"loopfit-{key}"
+    what = ["--target", "y", "--effort", "standard", "--caps", ",".join(map(str, rungs)), "--models", models]
+    found = json.loads(output_of([program, "curve", folder / "train.csv", *what, "--quiet", "--json", *fit_args]))
+    times = {"seconds": time.time() - start, "processor_seconds": processor_seconds() - used}
+    results = {}
+    for point in found["points"]:
+        cap, kept = point["cap"], point["selected"][0]
+        model = models / f"{cap}.safetensors"
+        result = {"selected": name_of(kept), "count": kept["count"], "validation": kept["validation"]}
+        linear = point["linear"] and point["linear"]["validation"]
+        results[str(cap)] = result | {"linear": linear} | times | scored(folder, table, k, model, program)
+    models.rmdir()
+    write_json(path, read_json(path) | results)
+    for cap in caps:
+        say(table, k, cap, results[str(cap)])
+    return results
+
+
+def scored(folder, table, k, model, program):
+    """What a model file says of the test rows; the file goes."""
+    score = json.loads(output_of([program, "score", model, folder / "test.csv", "--json"]))
+    result = {"test": score["value"], "metric": score["metric"]}
     if table.classes:
-        predicted = json.loads(output_of([program, "predict", model, test, "--json"]))
+        predicted = json.loads(output_of([program, "predict", model, folder / "test.csv", "--json"]))
         result["ece"] = calibration_error(table.split(k)[1].y, probabilities(predicted))
     model.unlink()
-    write_json(path, read_json(path) | {str(cap): result})
-    took = f"{seconds:.1f} s, {used:.1f} s of a processor"
-    print(f"{table.name} split {k} cap {cap}: {result['test']:.4g}, {took}", file=sys.stderr, flush=True)
     return result
+
+
+def say(table, k, cap, result):
+    took = f"{result['seconds']:.1f} s, {result['processor_seconds']:.1f} s of a processor"
+    print(f"{table.name} split {k} cap {cap}: {result['test']:.4g}, {took}", file=sys.stderr, flush=True)
 
 
 def processor_seconds():
@@ -116,13 +160,18 @@ def processor_seconds():
     return of.ru_utime + of.ru_stime
 
 
+def name_of(kept):
+    """The method and the numbers of a shape."""
+    numbers = kept.get("shape", {})
+    shape = ",".join(str(numbers[name]) for name in ("q", "r", "t") if numbers.get(name) is not None)
+    return f"{kept['method']} {shape}".strip()
+
+
 def described(fitted):
     """What `fit --json` says about the model it kept."""
     kept = next((m for m in fitted["methods"] if m["method"] == fitted["selected"]), {})
-    numbers = kept.get("shape", {})
-    shape = ",".join(str(numbers[name]) for name in ("q", "r", "t") if numbers.get(name) is not None)
     return {
-        "selected": f"{fitted['selected']} {shape}".strip(),
+        "selected": name_of(kept | {"method": fitted["selected"]}),
         "count": kept.get("count"),
         "validation": kept.get("validation"),
         "own_test": kept.get("test"),
@@ -158,6 +207,11 @@ def arguments():
         type=shlex.split,
         default=[],
         help='further arguments of loopfit fit, as --fit-args="--effort quick"',
+    )
+    parser.add_argument(
+        "--one-selection",
+        action="store_true",
+        help="one loopfit curve for all caps: the models of fits with --test-fraction 0, in about half of the time",
     )
     parser.add_argument("--only-peers", action="store_true", help="fill the peers' cache, run no loopfit")
     parser.add_argument("--json", type=Path, help="write everything here, after every split of every table")
@@ -205,8 +259,13 @@ def measure(chosen, program, key):
             for name, rows in zip(("train", "test"), table.split(k), strict=True):
                 rows.write(folder / f"{name}.csv", table.classes)
         peers = run_peers(folder, table, k, [REFERENCE, *chosen.peers])
+        ours_of = {}
+        if program and chosen.one_selection:
+            ours_of = run_curve(folder, table, k, chosen.caps, program, chosen.fit_args, key)
         for cap in chosen.caps:
-            ours = run_loopfit(folder, table, k, cap, program, chosen.fit_args, key) if program else None
+            ours = ours_of.get(str(cap))
+            if program and not chosen.one_selection:
+                ours = run_loopfit(folder, table, k, cap, program, chosen.fit_args, key)
             cell = {"table": table.name, "classes": table.classes, "split": k, "cap": cap, "loopfit": ours}
             of_cap = {name: peers[name].get(str(cap)) for name in chosen.peers}
             cells.append({**cell, "peers": of_cap, "reference": peers[REFERENCE]["none"]})
@@ -222,7 +281,7 @@ def main():
     if chosen.only_peers:
         cells = measure(chosen, None, None)
     else:
-        key = build_key(chosen.bin, chosen.fit_args)
+        key = build_key(chosen.bin, [*chosen.fit_args, *["one selection"] * chosen.one_selection])
         with kept(chosen.bin, key) as program:
             cells = measure(chosen, program, key)
     print(report.markdown(cells))

@@ -35,11 +35,16 @@ class Rows:
     def write(self, path, classes):
         """A csv file with a header, target `y`, class k as the string `ck`."""
         target = [f"c{k}" for k in self.y] if classes else [repr(float(v)) for v in self.y]
-        cells = [[v if isinstance(v, str) else repr(float(v)) for v in column] for column in self.columns.values()]
+        cells = [[written(v) for v in column] for column in self.columns.values()]
         with open(path, "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow([*self.columns, "y"])
             writer.writerows(zip(*cells, target, strict=True))
+
+
+def written(value):
+    """A cell; empty where there is no number."""
+    return value if isinstance(value, str) else "" if np.isnan(value) else repr(float(value))
 
 
 @dataclass
@@ -317,6 +322,124 @@ def tariff(rng, n):
     return {"kind": np.array(list("abcde"))[kind], **numbered(x)}, y
 
 
+def twenty_rows(rng, n):
+    x = rng.normal(size=(n, 3))
+    return x, x @ np.array([1.0, -0.5, 0.0]) + 0.5 * rng.normal(size=n)
+
+
+def labels(rng, logits):
+    """Classes drawn with these log-odds of the second."""
+    return (rng.logistic(size=len(logits)) < logits).astype(int)
+
+
+def thirty_rows(rng, n):
+    x = rng.normal(size=(n, 4))
+    return x, labels(rng, x @ np.array([1.2, -0.8, 0.4, 0.0]))
+
+
+def factors(rng, n):
+    """Twelve inputs of three hidden factors; the target is linear in two of them."""
+    hidden = rng.normal(size=(n, 3))
+    loadings = np.random.default_rng(12).normal(size=(3, 12))
+    return hidden @ loadings + 0.3 * rng.normal(size=(n, 12)), hidden @ [1.0, -0.7, 0.0] + 0.5 * rng.normal(size=n)
+
+
+def nearly_separable(rng, n):
+    x = rng.normal(size=(n, 6))
+    return x, labels(rng, 6.0 * (x @ np.array([1.0, 0.7, -0.5, 0.0, 0.0, 0.0])))
+
+
+def few_counts(rng, n):
+    x = rng.uniform(-1, 1, (n, 3))
+    return x, rng.poisson(np.exp(0.5 + x[:, 0] - 0.7 * x[:, 1])).astype(float)
+
+
+def one_curve(rng, n):
+    """One input, no noise."""
+    x = rng.uniform(0, 4, n)
+    return x[:, None], np.exp(-x) * np.sin(5 * x)
+
+
+def many_inputs(rng, n):
+    """Forty inputs of which three matter, one of them bends."""
+    x = rng.normal(size=(n, 40))
+    return x, x[:, 0] - 0.8 * x[:, 1] + 0.5 * x[:, 2] ** 2 + 0.5 * rng.normal(size=n)
+
+
+def rare_classes(rng, n):
+    """Three classes, of which two are a tenth of the rows each."""
+    y = rng.choice(3, size=n, p=[0.8, 0.1, 0.1])
+    centres = np.array([[0, 0, 0, 0, 0], [1.5, 1, 0, 0, 0], [-1, 1.5, 0.5, 0, 0]])
+    return centres[y] + rng.normal(size=(n, 5)), y
+
+
+def tails(rng, n):
+    """Log-normal inputs, and noise of Student's t with three degrees of freedom."""
+    x = rng.lognormal(size=(n, 6))
+    return x, np.log(x) @ np.array([1.0, -0.6, 0.3, 0, 0, 0]) + 0.6 * rng.standard_t(3, size=n)
+
+
+def offset(rng, n):
+    """A target far from zero for its spread."""
+    x = rng.uniform(-1, 1, (n, 3))
+    return x, 1e6 + 5 * np.sin(2 * x[:, 0]) * (1 + x[:, 1]) + 0.3 * rng.normal(size=n)
+
+
+def categories(rng, n):
+    """Two categories with levels of their own, one with a slope."""
+    shop, kind = rng.integers(6, size=n), rng.integers(4, size=n)
+    x = rng.uniform(-1, 1, (n, 2))
+    level, slope = np.array([0.0, 1.0, -1.0, 0.5, 2.0, -0.5]), np.array([1.0, -1.0, 0.3, 2.0])
+    y = level[shop] + slope[kind] * x[:, 0] + 0.3 * rng.normal(size=n)
+    return {"shop": np.array(list("abcdef"))[shop], "kind": np.array(list("wxyz"))[kind], **numbered(x)}, y
+
+
+def gaps(rng, n):
+    """A seventh of the cells of every input is missing; where the first is, the target is larger."""
+    x = rng.normal(size=(n, 5))
+    y = x @ np.array([1.0, 0.8, -0.5, 0.0, 0.0]) + 0.7 * np.abs(x[:, 1]) + 0.4 * rng.normal(size=n)
+    x[rng.uniform(size=x.shape) < 1 / 7] = np.nan
+    return x, y + np.isnan(x[:, 0])
+
+
+def thresholds(rng, n):
+    """Two thresholds of six inputs, a tenth of the labels wrong."""
+    x = rng.uniform(size=(n, 6))
+    y = (x[:, 0] > 0.4) & (x[:, 1] < 0.7)
+    return x, (y ^ (rng.uniform(size=n) < 0.1)).astype(int)
+
+
+def four_clusters(rng, n):
+    """Four classes of one cluster each in eight inputs, of which four tell them apart."""
+    centres = np.random.default_rng(4).normal(scale=1.3, size=(4, 4))
+    y = rng.integers(4, size=n)
+    return np.column_stack([centres[y] + rng.normal(size=(n, 4)), rng.normal(size=(n, 4))]), y
+
+
+def exclusive_or(rng, n):
+    x = rng.normal(size=(n, 5))
+    return x, ((x[:, 0] * x[:, 1] > 0) ^ (rng.uniform(size=n) < 0.05)).astype(int)
+
+
+def cliff(rng, n):
+    """A steep step along a diagonal, whose height is a third input."""
+    x = rng.uniform(-1, 1, (n, 4))
+    return x, np.tanh(20 * (x[:, 0] + x[:, 1])) * (1 + x[:, 2]) + 0.1 * rng.normal(size=n)
+
+
+def switches(rng, n):
+    """Three classes by thresholds and a slope, labels drawn."""
+    x = rng.uniform(-1, 1, (n, 8))
+    logits = np.stack([3 * x[:, 0], 2.0 * (x[:, 1] > 0.2) - 1, 4 * x[:, 2] * x[:, 3]], 1)
+    return x, (logits + rng.gumbel(size=(n, 3))).argmax(1)
+
+
+def much_noise(rng, n):
+    """A bend and a product that explain a tenth of the variance."""
+    x = rng.normal(size=(n, 12))
+    return x, 0.5 * np.abs(x[:, 0]) + 0.3 * x[:, 1] * x[:, 2] + 0.2 * x[:, 3] + 1.3 * rng.normal(size=n)
+
+
 def public():
     """For development: seen while the program is worked on. Small tables first."""
     return [
@@ -356,4 +479,28 @@ def check():
     ]
 
 
-SETS = {"public": public, "check": check}
+def few():
+    """Few rows, noise, steps, tails, gaps; and two tables of many noisy rows. Drawn anew for every split, 2000 test rows."""
+    return [
+        simulated("twenty-rows", 20, twenty_rows),
+        simulated("thirty-rows", 30, thirty_rows, 2),
+        simulated("factors", 40, factors),
+        simulated("nearly-separable", 60, nearly_separable, 2),
+        simulated("few-counts", 80, few_counts),
+        simulated("one-curve", 100, one_curve),
+        simulated("many-inputs", 100, many_inputs),
+        simulated("rare-classes", 120, rare_classes, 3),
+        simulated("tails", 150, tails),
+        simulated("offset", 150, offset),
+        simulated("categories", 150, categories),
+        simulated("gaps", 200, gaps),
+        simulated("thresholds", 200, thresholds, 2),
+        simulated("four-clusters", 200, four_clusters, 4),
+        simulated("exclusive-or", 250, exclusive_or, 2),
+        simulated("cliff", 300, cliff),
+        simulated("switches", 2500, switches, 3),
+        simulated("much-noise", 6000, much_noise),
+    ]
+
+
+SETS = {"public": public, "check": check, "few": few}

@@ -8,15 +8,15 @@ use crate::json::object;
 use crate::named::named;
 use crate::progress::Bar;
 use crate::sheet::check_plot;
-use crate::{Global, hints, json, output};
+use crate::{Global, hints, interrupt, json, output};
 use anyhow::Result;
-use loopfit::{Curve, CurvePlan, CurvePoint, Effort, Error};
+use loopfit::{Curve, CurvePlan, CurvePoint, Effort, Error, Model};
 use loopfit_report::figure::{self, Curves, LevelLine, Panel, Scale};
 use loopfit_report::number::{self, Exponent};
 use loopfit_report::{Align, Table};
 use loopfit_search::estimate::Entry;
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 #[derive(clap::Args)]
@@ -39,6 +39,9 @@ pub(crate) struct Arguments {
     /// Draw the curve into an SVG file.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    /// Write the models into this folder, as 8.safetensors for a cap of 8.
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
     /// Seed of the folds and starts.
     #[arg(long, default_value_t = 0, value_parser = seed)]
     seed: u64,
@@ -47,6 +50,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let files: Vec<_> = a.learn.data.file().into_iter().collect();
     check_plot(a.plot.as_deref(), &files)?;
+    let _directory = a.models.as_deref().map(output::create_directory);
+    let _directory = _directory.transpose()?;
     let read = a.learn.read()?;
     let bar = Bar::new(global.quiet);
     let fit = a.estimate.apply(a.learn.fit(&read).effort(a.effort));
@@ -60,27 +65,47 @@ pub(crate) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
     let started = Instant::now();
     let curve = bar.beside(|| plan.run(a.caps.iter().copied()));
     let curve = curve.map_err(wrong)?;
+    let models = match &a.models {
+        Some(folder) => write_models(folder, &plan, &curve).map_err(wrong)?,
+        None => Vec::new(),
+    };
+    let complete = curve.complete && (a.models.is_none() || models.len() == curve.points.len());
     let seconds = started.elapsed().as_secs_f64();
     if let Some(path) = &a.plot {
         output::write_file(path, &figure(&plan, &curve).to_svg())?;
     }
     if global.json {
-        let mut result = to_json(a, &plan, &curve);
-        let complete = curve.complete;
+        let mut result = to_json(a, &plan, &curve, &models);
         let search = json!({"seconds": seconds, "complete": complete, "work": plan.ask().work});
         result.insert("search".into(), search);
         output::print_json(&result)?;
     } else {
         output::print(&to_text(&plan, &curve))?;
     }
-    if let Some(path) = &a.plot {
+    for path in a.plot.iter().chain(&models) {
         output::wrote(path, global);
     }
-    if !curve.complete {
-        output::say("interrupted: larger caps are left out");
+    if !complete {
+        let models = if a.models.is_some() {
+            " or have no model"
+        } else {
+            ""
+        };
+        output::say(&format!("interrupted: larger caps are left out{models}"));
         return Ok(Exit::Interrupted);
     }
     Ok(Exit::Done)
+}
+
+/// Writes the models of a curve, and gives their files.
+fn write_models(folder: &Path, plan: &CurvePlan<'_>, curve: &Curve) -> Result<Vec<PathBuf>, Error> {
+    let models = plan.models(curve)?;
+    let of_cap = |(point, model): (&CurvePoint, Model)| {
+        let path = folder.join(format!("{}.safetensors", point.cap));
+        interrupt::writing(|| model.save(&path))?;
+        Ok(path)
+    };
+    curve.points.iter().zip(models).map(of_cap).collect()
 }
 
 /// `Loop (q = 4, r = 11, T = 16, tanh)`: the numbers have a column of their own.
@@ -206,7 +231,12 @@ fn figure(plan: &CurvePlan<'_>, curve: &Curve) -> Curves {
 const BEST: usize = 3;
 const LINEAR: usize = 4;
 
-fn to_json(a: &Arguments, plan: &CurvePlan<'_>, curve: &Curve) -> Map<String, Value> {
+fn to_json(
+    a: &Arguments,
+    plan: &CurvePlan<'_>,
+    curve: &Curve,
+    models: &[PathBuf],
+) -> Map<String, Value> {
     let points = curve.points.iter().map(|point| {
         let entries: Vec<Value> = point.entries.iter().map(json::entry).collect();
         json!({
@@ -223,6 +253,7 @@ fn to_json(a: &Arguments, plan: &CurvePlan<'_>, curve: &Curve) -> Map<String, Va
         "no_cap": curve.no_cap.map(|(name, error)| json!({"by": name, "validation": error})),
         "beats_constant": curve.beats_constant(), "enough": curve.enough().map(json::entry), "still_falls": curve.still_falls(),
         "conclusions": curve.conclusions(),
+        "models": models.iter().map(|p| p.display().to_string()).collect::<Vec<_>>(),
         "plot": a.plot.as_ref().map(|p| p.display().to_string()),
     })
 }

@@ -82,18 +82,12 @@ impl Prepared {
         })?;
         let chosen: Vec<(Option<Method>, &Chosen)> = named(&selection, &ask.methods);
         let choice = &chosen[best].1.best;
-        // What was chosen by the inputs of a part reads the same ones of all rows.
-        let last = match &self.alike {
-            Some(alike) if std::ptr::eq(part, &self.first) => alike,
-            _ => self.whole.as_ref().unwrap_or(&self.first),
-        };
         let (model, no_cap) = rayon::join(
-            || self.fitted(last, choice, ask, stream, control),
+            || self.delivered(part, choice, &entries[best], ask, stream, control),
             || self.no_cap(stream.child("no cap"), &stop),
         );
-        let (mut model, no_cap) = (model?, no_cap?);
+        let (model, no_cap) = (model?, no_cap?);
         advance(1.0 - PARTS[0]);
-        let test = entries[best].test.error;
         let has = |method: &Method| entries.iter().any(|e| e.method == Some(*method));
         let absence = match stop() {
             true => Absence::NotReached,
@@ -101,19 +95,6 @@ impl Prepared {
         };
         let absent = ask.methods.iter().filter(|method| !has(method));
         let absent = absent.map(|method| (*method, absence)).collect();
-        let assessment = Assessment {
-            rows: last.samples.n(),
-            selected_by: part.selected_by.clone(),
-            selection_rows: part.samples.n(),
-            metric: self.error_name().to_string(),
-            error: entries[best].validation,
-            test_error: test.is_finite().then_some(test),
-            test_rows: self.test_rows,
-            clip: part.clip_pays(self.task, choice),
-            floor: Floor::after(self.likelihood, last.samples.n()).least(),
-            residuals: Assessment::thinned(part.residuals(self.task, choice, last, &model)),
-        };
-        model.assessment = Some(assessment);
         Ok(Estimate {
             entries: best_first(entries, best),
             rungs,
@@ -130,6 +111,38 @@ impl Prepared {
             },
             complete: !stop(),
         })
+    }
+
+    /// The choice of an entry fitted to all rows, with what is known of its error.
+    fn delivered(
+        &self,
+        part: &Part,
+        choice: &Choice,
+        entry: &Entry,
+        ask: &Ask,
+        stream: Stream,
+        control: &Control,
+    ) -> Result<FittedModel, SearchError> {
+        // What was chosen by the inputs of a part reads the same ones of all rows.
+        let last = match &self.alike {
+            Some(alike) if std::ptr::eq(part, &self.first) => alike,
+            _ => self.whole.as_ref().unwrap_or(&self.first),
+        };
+        let mut model = self.fitted(last, choice, ask, stream, control)?;
+        let test = entry.test.error;
+        model.assessment = Some(Assessment {
+            rows: last.samples.n(),
+            selected_by: part.selected_by.clone(),
+            selection_rows: part.samples.n(),
+            metric: self.error_name().to_string(),
+            error: entry.validation,
+            test_error: test.is_finite().then_some(test),
+            test_rows: self.test_rows,
+            clip: part.clip_pays(self.task, choice),
+            floor: Floor::after(self.likelihood, last.samples.n()).least(),
+            residuals: Assessment::thinned(part.residuals(self.task, choice, last, &model)),
+        });
+        Ok(model)
     }
 
     /// What was best of each method under each cap.
@@ -158,16 +171,16 @@ impl Prepared {
         selections.iter().flat_map(of_cap).collect()
     }
 
-    /// The models that are selected under each of the caps (ascending), the best first; of the caps that were finished, where it is
-    /// interrupted. The budget of `ask` plays no part.
-    pub fn under_caps(
+    /// The models that are selected under each of the caps (ascending), the best first, with the best one's choice; of the caps that
+    /// were finished, where it is interrupted. The budget of `ask` plays no part.
+    pub(crate) fn under_caps(
         &self,
         threads: &Threads,
         ask: &Ask,
         caps: &[usize],
         control: &Control,
         advance: &(dyn Fn(f64) + Sync),
-    ) -> Result<Vec<(usize, Vec<Entry>)>, SearchError> {
+    ) -> Result<Vec<(usize, Vec<Entry>, Choice)>, SearchError> {
         let stop = || control.is_stopped();
         let stream = Stream::new(ask.seed).child("estimate");
         let watch = Watch {
@@ -181,10 +194,25 @@ impl Prepared {
                     continue;
                 };
                 let entries = self.entries(&selection, ask, stream, control)?;
-                found.push((selection.cap, best_first(entries, best)));
+                let choice = named(&selection, &ask.methods)[best].1.best.clone();
+                found.push((selection.cap, best_first(entries, best), choice));
             }
             Ok(found)
         })
+    }
+
+    /// What was selected under a cap, fitted to all rows.
+    pub(crate) fn model(
+        &self,
+        threads: &Threads,
+        ask: &Ask,
+        choice: &Choice,
+        entry: &Entry,
+        control: &Control,
+    ) -> Result<FittedModel, SearchError> {
+        let stream = Stream::new(ask.seed).child("estimate");
+        let part = &self.first;
+        threads.install(|| self.delivered(part, choice, entry, ask, stream, control))
     }
 
     /// Errors of a constant and of what is reached without a cap, by cross-validation.
