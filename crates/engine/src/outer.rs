@@ -123,6 +123,12 @@ const fn most_rows(registers: usize, columns: usize, bias: bool) -> usize {
     }
 }
 
+/// Most rows whose tiles follow one another before the next rows. Where tiles are small, few enough for the rows' lines of some
+/// vectors to stay in the first-level cache until all columns have taken them.
+const fn most_band(registers: usize, rows: usize) -> usize {
+    if registers < 32 { 8 } else { rows }
+}
+
 /// How many vectors of so many lines, left and right, all tiles take before the next ones. Where a line has two registers, few
 /// enough to stay in the first-level cache, which every tile reads once for each register of a line, and many enough for
 /// sums to be worth loading and storing. Where a register is a line, tiles are larger and the second-level cache keeps up
@@ -181,14 +187,16 @@ fn tiles(level: Level, acc: &mut [Lane], out: Target, left: Factor, right: Facto
         return;
     };
     let count = registers.count();
-    for (k, columns) in even_parts(right.width, most_columns(count)) {
-        // With the last part, which may be narrower.
-        let bias = k + columns == right.width && out.has_bias;
-        for (j, rows) in even_parts(left.width, most_rows(count, columns, bias)) {
-            run_tile!(registers, (j, k), bias, rows, columns,
-                1 x [1 2 3 4 5 6] 2 x [1 2 3 4 5 6] 3 x [1 2 3 4 5 6] 4 x [1 2 3 4 5 6]
-                5 x [1 2 3 4 5] 6 x [1 2 3 4] 7 x [1 2 3] 8 x [1 2 3]
-                9 x [1 2] 10 x [1 2] 11 x [1 2] 12 x [1 2]);
+    for (first, band) in even_parts(left.width, most_band(count, left.width)) {
+        for (k, columns) in even_parts(right.width, most_columns(count)) {
+            // With the last part, which may be narrower.
+            let bias = k + columns == right.width && out.has_bias;
+            for (j, rows) in even_parts(band, most_rows(count, columns, bias)) {
+                run_tile!(registers, (first + j, k), bias, rows, columns,
+                    1 x [1 2 3 4 5 6] 2 x [1 2 3 4 5 6] 3 x [1 2 3 4 5 6] 4 x [1 2 3 4 5 6]
+                    5 x [1 2 3 4 5] 6 x [1 2 3 4] 7 x [1 2 3] 8 x [1 2 3]
+                    9 x [1 2] 10 x [1 2] 11 x [1 2] 12 x [1 2]);
+            }
         }
     }
 }

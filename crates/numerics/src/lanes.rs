@@ -382,13 +382,24 @@ fn run_pieces<K: Lanewise, S: Simd, const N: usize>(kernel: &mut K, lanes: [S; N
 /// Bytes of this processor's first-level data cache, for tiles to fit it; 32 KiB where it does not say.
 pub fn first_level_cache() -> usize {
     static BYTES: OnceLock<usize> = OnceLock::new();
-    *BYTES.get_or_init(|| {
-        #[cfg(target_arch = "x86_64")]
-        let bytes = x86::first_level_cache();
-        #[cfg(not(target_arch = "x86_64"))]
-        let bytes = None;
-        bytes.unwrap_or(32 * 1024)
-    })
+    *BYTES.get_or_init(|| cache(1).unwrap_or(32 * 1024))
+}
+
+/// Bytes of a core's second-level cache; 1 MiB where the processor does not say.
+pub fn second_level_cache() -> usize {
+    static BYTES: OnceLock<usize> = OnceLock::new();
+    *BYTES.get_or_init(|| cache(2).unwrap_or(1024 * 1024))
+}
+
+/// Bytes of the data cache of a level, if the processor says.
+#[cfg(target_arch = "x86_64")]
+fn cache(level: u32) -> Option<usize> {
+    x86::cache(level)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn cache(_: u32) -> Option<usize> {
+    None
 }
 
 /// An instruction set that this machine has.

@@ -1,8 +1,8 @@
 //! Weight gradients: sums of outer products over (iteration, strip), lane by lane.
 #![allow(clippy::needless_range_loop)]
 
-use super::Activations;
 use super::pack::Packing;
+use super::{Activations, is_crowded};
 use crate::outer::{Factor, SumRows, Target, outer_product, vectors_at_once};
 use crate::products::first_part;
 use loopfit_numerics::lanes::{Lane, Lanewise, Level, Simd};
@@ -84,17 +84,19 @@ impl<'a> Products<'a> {
     }
 }
 
-/// Whether a level has a kernel for all gradients of a block with a state of `q` numbers. With few registers, tiles of both
-/// products are too small for the smallest states.
+/// Whether a level has a kernel for all gradients of a block with a state of `q` numbers that is worth it. With few registers, tiles
+/// are too small for the smallest states where the second-level cache keeps up with larger ones.
 pub(super) fn in_one_go(level: Level, q: usize) -> bool {
-    let kernels = |registers| least_state(registers)..=6;
+    let least = |registers| {
+        if registers < 32 && !is_crowded() {
+            4
+        } else {
+            1
+        }
+    };
     level
         .registers()
-        .is_some_and(|level| kernels(level.count()).contains(&q))
-}
-
-const fn least_state(registers: usize) -> usize {
-    if registers < 32 { 4 } else { 1 }
+        .is_some_and(|level| (least(level.count())..=6).contains(&q))
 }
 
 /// All gradients of a block in one go, for a state of `Q` numbers: `acc` has the lines of its units, then those of `b2`.
@@ -108,24 +110,24 @@ struct Sums<'a, const Q: usize> {
     g: &'a [Lane],
 }
 
-/// Most units of a tile: with `2 Q + 1` sums each, they stay in registers beside some factors.
+/// Most units of a tile: with `2 Q + 1` sums each, they stay in registers beside some factors. With few registers, a tile is of one
+/// of the two products, with `Q + 1` sums at most.
 const fn most_units<S: Simd>(q: usize) -> usize {
     match (S::REGISTERS >= 32, q) {
         (true, 1) => 8,
         (true, 2) => 5,
         (true, 3) => 3,
         (true, _) => 2,
-        (false, _) => 1,
+        (false, 1) => 6,
+        (false, 2) => 4,
+        (false, 3) => 3,
+        (false, _) => 2,
     }
 }
 
 impl<const Q: usize> Lanewise for Sums<'_, Q> {
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, _: usize) {
-        // Known at compile time: not compiled where it is not taken.
-        if const { Q < least_state(S::REGISTERS) } {
-            unreachable!("states that the level takes");
-        }
         let vectors = self.z.len() / Q;
         let r = self.acc.len() / (2 * Q + 1);
         // What makes the unchecked reads of `units` sound.
@@ -171,6 +173,11 @@ impl<const Q: usize> Sums<'_, Q> {
     /// The units `j..j + J` of `r`.
     #[inline(always)]
     fn units<S: Simd, const J: usize>(&mut self, s: S, r: usize, j: usize) {
+        if S::REGISTERS < 32 {
+            self.side::<S, J, true>(s, r, j);
+            self.side::<S, J, false>(s, r, j);
+            return;
+        }
         let zero = s.splat(0.0);
         let acc = &mut self.acc[j * (2 * Q + 1)..][..J * (2 * Q + 1)];
         let (mut w1, mut b1, mut w2) = ([[zero; Q]; J], [zero; J], [[zero; Q]; J]);
@@ -228,6 +235,57 @@ impl<const Q: usize> Sums<'_, Q> {
                 s.store(&mut unit[Q + 1 + k], w2[i][k]);
             }
             s.store(&mut unit[Q], b1[i]);
+        }
+    }
+}
+
+impl<const Q: usize> Sums<'_, Q> {
+    /// Of the units `j..j + J` of `r`, `W1` and `b1` or `W2`.
+    #[inline(always)]
+    fn side<S: Simd, const J: usize, const W1: bool>(&mut self, s: S, r: usize, j: usize) {
+        let zero = s.splat(0.0);
+        let acc = &mut self.acc[j * (2 * Q + 1)..][..J * (2 * Q + 1)];
+        let (left, right, first) = match W1 {
+            true => (self.a, self.z, 0),
+            false => (self.h, self.g, Q + 1),
+        };
+        let (mut sums, mut biases) = ([[zero; Q]; J], [zero; J]);
+        if self.add {
+            for i in 0..J {
+                let unit = &acc[i * (2 * Q + 1)..][..2 * Q + 1];
+                for k in 0..Q {
+                    sums[i][k] = s.load(&unit[first + k]);
+                }
+                if W1 {
+                    biases[i] = s.load(&unit[Q]);
+                }
+            }
+        }
+        for v in 0..self.z.len() / Q {
+            let mut lefts = [zero; J];
+            for i in 0..J {
+                // SAFETY: i < J, j + J <= r and v is a vector; `run` compared the lengths.
+                lefts[i] = s.load(unsafe { left.get_unchecked(v * r + j + i) });
+                if W1 {
+                    biases[i] = s.add(biases[i], lefts[i]);
+                }
+            }
+            for k in 0..Q {
+                // SAFETY: k < Q, as above.
+                let right = s.load(unsafe { right.get_unchecked(v * Q + k) });
+                for i in 0..J {
+                    sums[i][k] = s.fma(lefts[i], right, sums[i][k]);
+                }
+            }
+        }
+        for i in 0..J {
+            let unit = &mut acc[i * (2 * Q + 1)..][..2 * Q + 1];
+            for k in 0..Q {
+                s.store(&mut unit[first + k], sums[i][k]);
+            }
+            if W1 {
+                s.store(&mut unit[Q], biases[i]);
+            }
         }
     }
 }

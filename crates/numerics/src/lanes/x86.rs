@@ -43,15 +43,15 @@ impl Avx2 {
     }
 }
 
-/// Bytes of the first-level data cache, if the processor describes its caches.
-pub(super) fn first_level_cache() -> Option<usize> {
+/// Bytes of the data cache of a level, if the processor describes its caches.
+pub(super) fn cache(level: u32) -> Option<usize> {
     // The leaf that describes one cache after the other, AMD's and Intel's, and the largest leaf before it.
     [(0x8000_001d, 0x8000_0000), (4, 0)]
         .into_iter()
         .filter(|(leaf, first)| __cpuid(*first).eax >= *leaf)
         .flat_map(|(leaf, _)| (0..4).map(move |cache| __cpuid_count(leaf, cache)))
-        // Level 1 of data, or of data and instructions.
-        .find(|c| c.eax >> 5 & 7 == 1 && matches!(c.eax & 31, 1 | 3))
+        // Of data, or of data and instructions.
+        .find(|c| c.eax >> 5 & 7 == level && matches!(c.eax & 31, 1 | 3))
         .map(|c| {
             let [ways, partitions, line] = [c.ebx >> 22, c.ebx >> 12 & 0x3ff, c.ebx & 0xfff];
             [ways, partitions, line, c.ecx]
