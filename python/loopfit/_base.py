@@ -131,7 +131,11 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def notes_(self) -> list[str]:
         """What a person should know about rows and columns, and what the errors mean, in sentences."""
         found = self._of_fit()
-        return [*found["notes"], *found["conclusions"]]
+        notes = [*found["notes"], *found["conclusions"]]
+        if not found["complete"]:
+            without = f", without {', '.join(found['absent'])}" if found["absent"] else ""
+            notes.append(f"The time was over before the end: this is the best so far{without}.")
+        return notes
 
     def _of_fit(self) -> dict[str, Any]:
         check_is_fitted(self, "model_")

@@ -354,6 +354,13 @@ def test_comparisons_take_counts_as_counts(table):
     assert counted.attrs["metric"] != compare(X, y % 2, 8, **options).attrs["metric"]
 
 
+def test_who_was_not_reached_in_time_is_said(table):
+    model = LoopRegressor(6, method="single", **QUICK).fit(*table)
+    assert not any("time was over" in note for note in model.notes_)
+    model._found |= {"complete": False, "absent": ["Loop", "Untied"]}
+    assert model.notes_[-1] == "The time was over before the end: this is the best so far, without Loop, Untied."
+
+
 def test_figures_that_cannot_be_written_are_refused_before_the_work(table, tmp_path, monkeypatch):
     X, y = table
 

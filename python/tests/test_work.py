@@ -135,11 +135,11 @@ def test_another_process_reads_the_pickle(table, tmp_path):
 
 def test_a_time_limit_ends_the_work():
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(400, 4))
-    begin = time.monotonic()
-    model = LoopRegressor(32, time_limit=1.0).fit(X, X[:, 0] * X[:, 1])
-    assert model.model_.count <= 32
-    assert time.monotonic() - begin < 60
+    X = rng.uniform(size=(3000, 8))
+    # All of the work takes minutes; a machine that is busy with other things has at least the linear model in this time.
+    model = LoopRegressor(256, time_limit=8.0, n_jobs=1).fit(X, X[:, 0] * X[:, 1])
+    assert model.model_.count <= 256
+    assert model.notes_[-1].startswith("The time was over before the end: this is the best so far")
 
 
 def test_an_exception_of_the_progress_ends_the_work(table, monkeypatch):
