@@ -192,7 +192,8 @@ def in_child(work, seconds):
     if child == 0:
         status = 1
         try:
-            os.setsid()  # one signal reaches the compilers that it starts
+            # One signal reaches the compilers that it starts; in a session of its own it would lose its priority.
+            os.setpgid(0, 0)
             os.write(writing, json.dumps(work()).encode())
             status = 0
         except BaseException:

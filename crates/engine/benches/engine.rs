@@ -102,9 +102,9 @@ const PREDICTED_ROWS: usize = 100_000;
 /// the core alone, with which it may share its units and caches.
 const REPETITIONS: usize = 5;
 const SECONDS: f64 = 2.5;
-/// A fit by Adam at half the peak, and one by scoring, whose first updates take longer than the others.
+/// A fit by Adam at half the peak, and one beside scoring, whose first updates take longer than the others.
 const SECONDS_OF_FIT: f64 = 0.05;
-const SECONDS_OF_SCORING: f64 = 0.5;
+const SECONDS_OF_SCORING: f64 = 0.125;
 /// Shapes with more parameters are not fitted by scoring.
 const MOST_SCORED: usize = 1024;
 
@@ -318,11 +318,12 @@ impl Measured {
         let two_threads =
             fastest_clock(|| run(&engines[0], &pair)) / fastest_clock(|| run(&engines[1], &pair));
         let scoring_cost = (network.count() <= MOST_SCORED).then(|| {
-            let mut scoring = spec.clone();
+            // Fits of equal length, which find equally quiet moments.
+            let mut adam = spec.clone();
+            adam.stages[0].updates = updates_in(SECONDS_OF_SCORING);
+            let mut scoring = adam.clone();
             scoring.stages[0].optimiser = Optimiser::Scoring(Scoring::default());
-            scoring.stages[0].updates = updates_in(SECONDS_OF_SCORING / 4.0);
-            let seconds = alone(&scoring);
-            seconds / scoring.stages[0].updates as f64 / (one / updates)
+            alone(&scoring) / alone(&adam)
         });
 
         let rows: Vec<f32> = (0..PREDICTED_ROWS * network.d())

@@ -64,8 +64,8 @@ fn is_wide() -> bool {
 }
 
 /// Whether activations of a usual size crowd the second-level cache of a core, so that it pays to have products follow the backward
-/// pass and the gradients of preactivations never leave the first level (the products of shape A of the benchmark take a fifth less, those of E three
-/// tenths). Where it has 1 MiB, that was slower.
+/// pass and the gradients of preactivations never leave the first level (shape E of the benchmark takes 13% less). Where the second
+/// level has 1 MiB, that was slower with AVX-512.
 fn is_crowded() -> bool {
     second_level_cache() <= 512 * 1024
 }
