@@ -29,6 +29,7 @@ macro_rules! with_row_length {
 
 mod attention;
 mod backward;
+mod behind;
 mod forward;
 mod norm;
 pub(crate) mod pack;

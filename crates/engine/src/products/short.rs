@@ -73,7 +73,8 @@ impl Products<'_> {
             return false;
         }
         let wide = m.along == 1 && width <= MOST;
-        if !wide && !(m.down == 1 && height <= MOST) {
+        let high = m.down == 1 && height <= MOST;
+        if !wide && !high {
             return false;
         }
         let rows = self.row_count();
