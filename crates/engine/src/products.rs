@@ -5,8 +5,9 @@
 //! tile, so that the bits do not depend on how many rows there are.
 #![allow(clippy::needless_range_loop)]
 
+mod short;
+
 use loopfit_numerics::lanes::{Lane, Lanewise, Level, Simd};
-use std::ops::Range;
 
 /// Most rows and most columns of a register tile.
 pub(crate) const TILE: usize = 4;
@@ -140,8 +141,18 @@ impl<'a> Bias<'a> {
         }
     }
 
+    /// The same bias for all.
+    fn same(coefficient: &'a [f32; 1]) -> Self {
+        Self {
+            coefficients: coefficient,
+            first: 0,
+            step: 0,
+        }
+    }
+
+    /// Entry `i`.
     #[inline(always)]
-    fn at(self, i: usize) -> f32 {
+    pub(crate) fn at(self, i: usize) -> f32 {
         self.coefficients[self.first + i * self.step]
     }
 }
@@ -184,23 +195,6 @@ pub(crate) struct Products<'a> {
 
 /// Rows of a piece.
 const PIECE: usize = 12;
-/// Rows of a piece where a few columns' coefficients stay in registers over all of them, and fewest that are worth it.
-const HELD_PIECE: usize = 64;
-const LEAST_HELD: usize = 8;
-
-/// Most numbers in a row of `from` for coefficients to stay in registers.
-const fn most_held(registers: usize) -> usize {
-    if registers < 32 { 4 } else { 8 }
-}
-
-/// Columns whose coefficients stay in registers, beside the sums of two or four rows.
-const fn held_columns<S: Simd>(width: usize) -> usize {
-    match (S::REGISTERS >= 32, width) {
-        (true, 0..=4) => 4,
-        (true, 5..=6) => 3,
-        _ => 2,
-    }
-}
 
 /// Rows of any length, a tile of them at a time.
 struct ByTiles<'a, 'b>(&'a mut Products<'b>);
@@ -234,46 +228,12 @@ impl Lanewise for ByTiles<'_, '_> {
     }
 }
 
-/// Many short rows, coefficients of a few columns in registers over all of them.
-struct Held<'a, 'b>(&'a mut Products<'b>);
-
-impl Lanewise for Held<'_, '_> {
-    #[inline(always)]
-    fn pieces<S: Simd>(&self) -> usize {
-        self.0.row_count().div_ceil(HELD_PIECE)
-    }
-
-    #[inline(always)]
-    fn run<S: Simd>(&mut self, s: S, piece: usize) {
-        let products = &mut self.0.own();
-        let rows = products.row_count();
-        products.check(rows);
-        let row = piece * HELD_PIECE;
-        let rows = row..rows.min(row + HELD_PIECE);
-        // Constant conditions: what the level does not hold is not compiled.
-        match products.width {
-            1 if const { most_held(S::REGISTERS) >= 1 } => products.held::<S, 1>(s, rows),
-            2 if const { most_held(S::REGISTERS) >= 2 } => products.held::<S, 2>(s, rows),
-            3 if const { most_held(S::REGISTERS) >= 3 } => products.held::<S, 3>(s, rows),
-            4 if const { most_held(S::REGISTERS) >= 4 } => products.held::<S, 4>(s, rows),
-            5 if const { most_held(S::REGISTERS) >= 5 } => products.held::<S, 5>(s, rows),
-            6 if const { most_held(S::REGISTERS) >= 6 } => products.held::<S, 6>(s, rows),
-            7 if const { most_held(S::REGISTERS) >= 7 } => products.held::<S, 7>(s, rows),
-            8 if const { most_held(S::REGISTERS) >= 8 } => products.held::<S, 8>(s, rows),
-            _ => unreachable!("rows are not longer"),
-        }
-    }
-}
-
 impl Products<'_> {
-    /// Computes them at a level. Two kernels: in one, few rows would pay for the size of what many need.
+    /// Computes them at a level.
     pub(crate) fn run(mut self, level: Level) {
-        let many = self.to.len() >= LEAST_HELD * self.height;
-        match level.registers() {
-            Some(registers) if many && self.width <= most_held(registers.count()) => {
-                registers.lanewise(Held(&mut self));
-            }
-            _ => level.lanewise(ByTiles(&mut self)),
+        let short = level.registers().is_some_and(|r| self.run_short(r));
+        if !short {
+            level.lanewise(ByTiles(&mut self));
         }
     }
 
@@ -320,94 +280,6 @@ impl Products<'_> {
             (Ok(lines), Ok(height)) => (lines / height) as usize,
             _ => self.to.len() / self.height,
         }
-    }
-
-    /// All outputs of some rows of `W` numbers, a few columns at a time.
-    #[inline(always)]
-    fn held<S: Simd, const W: usize>(&mut self, s: S, rows: Range<usize>) {
-        let mut i = 0;
-        while i < self.height {
-            let now = first_part::<S>(self.height - i, const { held_columns::<S>(W) });
-            match now {
-                1 => self.held_columns::<S, W, 1>(s, rows.clone(), i),
-                2 => self.held_columns::<S, W, 2>(s, rows.clone(), i),
-                3 if const { held_columns::<S>(W) >= 3 } => {
-                    self.held_columns::<S, W, 3>(s, rows.clone(), i);
-                }
-                4 if const { held_columns::<S>(W) >= 4 } => {
-                    self.held_columns::<S, W, 4>(s, rows.clone(), i);
-                }
-                _ => unreachable!("parts are not larger"),
-            }
-            i += now;
-        }
-    }
-
-    /// Outputs `i..i + C` of some rows of `W` numbers.
-    #[inline(always)]
-    fn held_columns<S: Simd, const W: usize, const C: usize>(
-        &mut self,
-        s: S,
-        rows: Range<usize>,
-        i: usize,
-    ) {
-        let m = self.matrix;
-        let (mut w, mut start) = ([[s.splat(0.0); C]; W], [s.splat(0.0); C]);
-        for c in 0..C {
-            for j in 0..W {
-                w[j][c] = s.splat(m.coefficients[m.first + (i + c) * m.down + j * m.along]);
-            }
-            start[c] = match self.start {
-                Start::Constant(value) => s.splat(value),
-                Start::Bias(bias) | Start::RowsAndBias(_, bias) => s.splat(bias.at(i + c)),
-                Start::Rows(_) => s.splat(0.0),
-            };
-        }
-        let Range {
-            start: mut row,
-            end,
-        } = rows;
-        while row + 2 <= end {
-            self.held_tile::<S, W, C, 2>(s, row, i, &w, &start);
-            row += 2;
-        }
-        if row < end {
-            self.held_tile::<S, W, C, 1>(s, row, i, &w, &start);
-        }
-    }
-
-    /// Outputs `i..i + C` of rows `row..row + R`, from coefficients in registers.
-    #[inline(always)]
-    fn held_tile<S: Simd, const W: usize, const C: usize, const R: usize>(
-        &mut self,
-        s: S,
-        row: usize,
-        i: usize,
-        w: &[[S::V; C]; W],
-        start: &[S::V; C],
-    ) {
-        let height = self.height;
-        let mut sums = [*start; R];
-        if let Start::Rows(rows) | Start::RowsAndBias(rows, _) = self.start {
-            let plus = matches!(self.start, Start::RowsAndBias(..));
-            for r in 0..R {
-                let rows = &rows[(row + r) * height + i..][..C];
-                for c in 0..C {
-                    let own = s.load(&rows[c]);
-                    sums[r][c] = if plus { s.add(own, start[c]) } else { own };
-                }
-            }
-        }
-        for r in 0..R {
-            for j in 0..W {
-                // SAFETY: row + r is a row and W its length; `check` compared the lengths.
-                let x = s.load(unsafe { self.from.get_unchecked((row + r) * W + j) });
-                for c in 0..C {
-                    sums[r][c] = s.fma(w[j][c], x, sums[r][c]);
-                }
-            }
-        }
-        self.finish(s, row, i, &sums);
     }
 
     /// Writes outputs `i..i + C` of rows `row..row + R`.

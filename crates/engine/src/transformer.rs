@@ -6,6 +6,7 @@
 //! - [`pack`]: where each coefficient lies;
 //! - [`forward`], [`backward`]: a block as a sequence of steps, and back;
 //! - [`norm`]: layer normalisation, forward and back;
+//! - [`behind`]: what is behind attention, back, in one kernel for short rows;
 //! - [`attention`]: softmax attention between the tokens of a sample, forward and back;
 //! - [`row`]: one sample at a time, tokens across lanes, for low latency;
 //! - affine maps are [`crate::products`], their gradients sums of [`crate::outer`] products.
@@ -29,6 +30,7 @@ macro_rules! with_row_length {
 
 mod attention;
 mod backward;
+mod behind;
 mod forward;
 mod norm;
 pub(crate) mod pack;

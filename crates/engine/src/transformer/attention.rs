@@ -4,8 +4,31 @@
 //! lanes; tiles of up to four by four of them share what they load.
 #![allow(clippy::needless_range_loop)]
 
+/// `$part::<S, Q, R>($s, i, ...)` for rows `i..i + R`, all `$n` of them. Constant conditions: parts that a level does not have
+/// are not compiled.
+macro_rules! by_rows {
+    ($n:expr, $part:ident::<$S:ident, $Q:ident>($s:expr, $($more:expr),*)) => {
+        let mut i = 0;
+        while i < $n {
+            let now = first_part::<$S>($n - i, const { most_rows::<$S>($Q) });
+            match now {
+                1 => $part::<$S, $Q, 1>($s, i, $($more),*),
+                2 if const { most_rows::<$S>($Q) >= 2 } => $part::<$S, $Q, 2>($s, i, $($more),*),
+                3 if const { most_rows::<$S>($Q) >= 3 } => $part::<$S, $Q, 3>($s, i, $($more),*),
+                4 if const { most_rows::<$S>($Q) >= 4 } => $part::<$S, $Q, 4>($s, i, $($more),*),
+                5 if const { most_rows::<$S>($Q) >= 5 } => $part::<$S, $Q, 5>($s, i, $($more),*),
+                _ => unreachable!("parts are not larger"),
+            }
+            i += now;
+        }
+    };
+}
+
+mod short;
+
 use crate::products::{TILE, first_part};
 use loopfit_numerics::lanes::{Lane, Lanewise, Level, Simd};
+use short::{averages_of, combine_of, gradients_of, logits_of, most_rows};
 
 /// Attention of all strips: weights `p` (`[strip][N][N]`) and averages `o` (`[strip][N][q]`) from
 /// the rows `qkv` (`[strip][N][3q]`: query, key, value).
@@ -46,11 +69,18 @@ impl<const Q: usize> Lanewise for OfLength<Attention<'_>, Q> {
         let p = &mut self.0.p[strip * n * n..][..n * n];
         let o = &mut self.0.o[strip * n * q..][..n * q];
         let [query, key, value] = projections(qkv, q);
-        dots::<S, Q>(s, [n, q], query, key, p);
-        for row in p.chunks_exact_mut(n) {
-            softmax(s, row, scale);
+        if Q == 0 {
+            products(s, [n, n, q], query, key, p, n);
+            softmax(s, p, n, scale);
+            combine::<S, Q>(s, [n, q], Factor::rows(p, n), value, o, q);
+            return;
         }
-        combine::<S, Q>(s, [n, q], Factor::rows(p, n), value, o, q);
+        by_rows!(n, logits_of::<S, Q>(s, n, query, key, p, scale));
+        for logit in &mut *p {
+            let e = s.exp(s.load(logit));
+            s.store(logit, e);
+        }
+        by_rows!(n, averages_of::<S, Q>(s, n, p, value, o));
     }
 }
 
@@ -99,9 +129,16 @@ impl<const Q: usize> Lanewise for OfLength<AttentionBackward<'_>, Q> {
         let (weights, g_o) = (Factor::rows(p, n), Factor::rows(g_o, q));
         let to = &mut g_qkv[2 * q..];
         combine::<S, Q>(s, [n, q], weights.transposed(), g_o, to, 3 * q);
-        dots::<S, Q>(s, [n, q], g_o, value, g_logits);
-        for (g, p) in g_logits.chunks_exact_mut(n).zip(p.chunks_exact(n)) {
-            softmax_backward(s, g, p, scale);
+        if Q == 0 {
+            products(s, [n, n, q], g_o, value, g_logits, n);
+            for (g, p) in g_logits.chunks_exact_mut(n).zip(p.chunks_exact(n)) {
+                softmax_backward(s, g, p, scale);
+            }
+        } else {
+            by_rows!(
+                n,
+                gradients_of::<S, Q>(s, n, [g_o, value], p, g_logits, scale)
+            );
         }
         let g = Factor::rows(g_logits, n);
         combine::<S, Q>(s, [n, q], g, key, g_qkv, 3 * q);
@@ -110,23 +147,34 @@ impl<const Q: usize> Lanewise for OfLength<AttentionBackward<'_>, Q> {
     }
 }
 
-/// `row = softmax(scale row)`, safe from overflow.
+/// `row = softmax(scale row)` for every row of `n` numbers, safe from overflow. Step by step over all of them: within a row each
+/// step waits for the one before.
 #[inline(always)]
-pub(super) fn softmax<S: Simd>(s: S, row: &mut [Lane], scale: S::V) {
-    let mut largest = s.load(&row[0]);
-    for logit in &row[1..] {
-        largest = s.max(s.load(logit), largest);
+pub(super) fn softmax<S: Simd>(s: S, rows: &mut [Lane], n: usize, scale: S::V) {
+    for row in rows.chunks_exact_mut(n) {
+        let mut largest = s.load(&row[0]);
+        for logit in &row[1..] {
+            largest = s.max(s.load(logit), largest);
+        }
+        for logit in row {
+            let below = s.mul(scale, s.sub(s.load(logit), largest));
+            s.store(logit, below);
+        }
     }
-    let mut sum = s.splat(0.0);
-    for logit in &mut *row {
-        let e = s.exp(s.mul(scale, s.sub(s.load(logit), largest)));
-        sum = s.add(sum, e);
+    for logit in &mut *rows {
+        let e = s.exp(s.load(logit));
         s.store(logit, e);
     }
-    let share = s.div(s.splat(1.0), sum);
-    for e in row {
-        let weight = s.mul(share, s.load(e));
-        s.store(e, weight);
+    for row in rows.chunks_exact_mut(n) {
+        let mut sum = s.splat(0.0);
+        for e in &*row {
+            sum = s.add(sum, s.load(e));
+        }
+        let share = s.div(s.splat(1.0), sum);
+        for e in row {
+            let weight = s.mul(share, s.load(e));
+            s.store(e, weight);
+        }
     }
 }
 
@@ -181,88 +229,6 @@ impl<'a> Factor<'a> {
     }
 }
 
-/// Rows that are taken at a time: with `q` numbers each, and as many of another, they stay in registers.
-const fn most_rows<S: Simd>(q: usize) -> usize {
-    match (S::REGISTERS >= 32, q) {
-        (true, 0..=4) => 4,
-        (true, _) => 2,
-        (false, 0..=3) => 3,
-        (false, 4) => 2,
-        (false, _) => 1,
-    }
-}
-
-/// `$part::<S, Q, R>($s, i, ...)` for rows `i..i + R`, all `$n` of them. Constant conditions: parts that a level does not have
-/// are not compiled.
-macro_rules! by_rows {
-    ($n:expr, $part:ident::<$S:ident, $Q:ident>($s:expr, $($more:expr),*)) => {
-        let mut i = 0;
-        while i < $n {
-            let now = first_part::<$S>($n - i, const { most_rows::<$S>($Q) });
-            match now {
-                1 => $part::<$S, $Q, 1>($s, i, $($more),*),
-                2 if const { most_rows::<$S>($Q) >= 2 } => $part::<$S, $Q, 2>($s, i, $($more),*),
-                3 if const { most_rows::<$S>($Q) >= 3 } => $part::<$S, $Q, 3>($s, i, $($more),*),
-                4 if const { most_rows::<$S>($Q) >= 4 } => $part::<$S, $Q, 4>($s, i, $($more),*),
-                _ => unreachable!("parts are not larger"),
-            }
-            i += now;
-        }
-    };
-}
-
-/// `to[i][j] = sum_k a[i][k] b[j][k]` for rows of `q` numbers, `n` of each; `q` is `Q` unless that is zero.
-#[inline(always)]
-fn dots<S: Simd, const Q: usize>(
-    s: S,
-    [n, q]: [usize; 2],
-    a: Factor<'_>,
-    b: Factor<'_>,
-    to: &mut [Lane],
-) {
-    if Q == 0 {
-        return products(s, [n, n, q], a, b, to, n);
-    }
-    // What makes the unchecked reads of `dots_of` sound.
-    assert!(n > 0 && to.len() == n * n && a.along == 1 && b.along == 1);
-    let last = |f: Factor<'_>| (n - 1) * f.down + Q - 1;
-    assert!(last(a) < a.lines.len() && last(b) < b.lines.len());
-    by_rows!(n, dots_of::<S, Q>(s, n, a, b, to));
-}
-
-/// Rows `i..i + R` of [`dots`].
-#[inline(always)]
-fn dots_of<S: Simd, const Q: usize, const R: usize>(
-    s: S,
-    i: usize,
-    n: usize,
-    a: Factor<'_>,
-    b: Factor<'_>,
-    to: &mut [Lane],
-) {
-    let mut left = [[s.splat(0.0); Q]; R];
-    for r in 0..R {
-        for k in 0..Q {
-            // SAFETY: i + r < n, k < Q; `dots` looked at the last entry.
-            left[r][k] = s.load(unsafe { a.lines.get_unchecked((i + r) * a.down + k) });
-        }
-    }
-    for j in 0..n {
-        let mut sums = [s.splat(0.0); R];
-        for k in 0..Q {
-            // SAFETY: j < n, k < Q; `dots` looked at the last entry.
-            let right = s.load(unsafe { b.lines.get_unchecked(j * b.down + k) });
-            for r in 0..R {
-                sums[r] = s.fma(left[r][k], right, sums[r]);
-            }
-        }
-        for r in 0..R {
-            // SAFETY: i + r < n, j < n, and `dots` looked at the length.
-            s.store(unsafe { to.get_unchecked_mut((i + r) * n + j) }, sums[r]);
-        }
-    }
-}
-
 /// `to[i] = sum_j weights[i][j] rows[j]` for `n` rows of `q` numbers, `stride` lines from one to the next of `to`; `q` is `Q` unless
 /// that is zero.
 #[inline(always)]
@@ -282,41 +248,6 @@ fn combine<S: Simd, const Q: usize>(
     assert!((n - 1) * (weights.down + weights.along) < weights.lines.len());
     assert!((n - 1) * rows.down + Q <= rows.lines.len());
     by_rows!(n, combine_of::<S, Q>(s, n, weights, rows, to, stride));
-}
-
-/// Rows `i..i + R` of [`combine`].
-#[inline(always)]
-fn combine_of<S: Simd, const Q: usize, const R: usize>(
-    s: S,
-    i: usize,
-    n: usize,
-    weights: Factor<'_>,
-    rows: Factor<'_>,
-    to: &mut [Lane],
-    stride: usize,
-) {
-    let mut sums = [[s.splat(0.0); Q]; R];
-    for j in 0..n {
-        let mut left = [s.splat(0.0); R];
-        for r in 0..R {
-            let at = (i + r) * weights.down + j * weights.along;
-            // SAFETY: i + r < n, j < n; `combine` looked at the last entry.
-            left[r] = s.load(unsafe { weights.lines.get_unchecked(at) });
-        }
-        for k in 0..Q {
-            // SAFETY: j < n, k < Q; `combine` looked at the last entry.
-            let right = s.load(unsafe { rows.lines.get_unchecked(j * rows.down + k) });
-            for r in 0..R {
-                sums[r][k] = s.fma(left[r], right, sums[r][k]);
-            }
-        }
-    }
-    for r in 0..R {
-        let to = &mut to[(i + r) * stride..][..Q];
-        for k in 0..Q {
-            s.store(&mut to[k], sums[r][k]);
-        }
-    }
 }
 
 /// Most rows and columns of a tile.

@@ -1,14 +1,13 @@
 //! Backward pass: gradients of states and of all coefficients, iteration after iteration.
 
 use super::attention::AttentionBackward;
-use super::norm::NormBackward;
+use super::behind::{Behind, NormOf};
 use super::pack::{Block, Packing};
-use super::{Activations, Normed, Scratch, Transformer, part};
+use super::{Activations, Scratch, Transformer, part};
 use crate::feedforward::affine_backward;
 use crate::outer::{Factor, SumRows, Target, outer_product};
 use crate::products::{Finish, Matrix, Products, Start};
 use loopfit_numerics::lanes::{Kernel, Lane, Simd};
-use std::ops::Range;
 
 impl Transformer {
     /// As [`crate::program::Program::backward`].
@@ -81,24 +80,32 @@ impl Transformer {
             g_logits,
         } = &mut kept.scratch;
         let u = &mut u[..rows * q];
-        let mut norm = |gain: &Range<usize>, normed: &Normed, g: &mut [Lane]| {
-            // Gain and bias are neighbours.
-            let (acc_gain, acc_bias) = acc[gain.start..gain.end + q].split_at_mut(q);
-            NormBackward {
-                gain: &params[gain.clone()],
-                hat: part(&normed.hat, t, rows * q),
-                inverse: part(&normed.inverse, t, rows),
-                g,
-                acc_gain,
-                acc_bias,
-            }
-            .run(level);
-        };
-        norm(&block.gain2, &kept.norm2, g);
         let (h, y) = (part(&kept.h, t, rows * r), part(&kept.y, t, rows * q));
-        self.hidden(block, params).backward(g, h, a, u);
-        norm(&block.gain1, &kept.norm1, u);
-        affine_backward(level, &params[block.out.clone()], u, q, g_o, q);
+        let (acc1, acc2) = acc.split_at_mut(block.gain2.start);
+        // Gain and bias are neighbours.
+        let first = NormOf {
+            gain: &params[block.gain1.clone()],
+            hat: part(&kept.norm1.hat, t, rows * q),
+            inverse: part(&kept.norm1.inverse, t, rows),
+            acc: &mut acc1[block.gain1.start..][..2 * q],
+        };
+        let second = NormOf {
+            gain: &params[block.gain2.clone()],
+            hat: part(&kept.norm2.hat, t, rows * q),
+            inverse: part(&kept.norm2.inverse, t, rows),
+            acc: &mut acc2[..2 * q],
+        };
+        Behind {
+            hidden: self.hidden(block, params),
+            out: &params[block.out.clone()],
+            norms: [first, second],
+            h,
+            g,
+            a,
+            u,
+            g_o,
+        }
+        .run(level);
         AttentionBackward {
             n,
             q,

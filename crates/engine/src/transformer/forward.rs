@@ -1,12 +1,12 @@
 //! Forward pass: tokens, blocks, output function.
 
 use super::attention::Attention;
-use super::norm::Norm;
+use super::norm::{Norm, Residual};
 use super::pack::{Block, Packing};
 use super::row::TokenAttention;
 use super::{Activations, Lanes, Transformer, part, part_mut};
 use crate::feedforward::{Hidden, affine};
-use crate::products::{Bias, Finish, Matrix, Products, Start};
+use crate::products::{Bias, Matrix};
 use loopfit_model::Activation;
 use loopfit_numerics::lanes::{Kernel, Lane, Simd};
 
@@ -83,18 +83,15 @@ impl Transformer {
         let o = &*o;
         let u = &mut kept.scratch.u[..rows * q];
         let out = &params[block.out.clone()];
-        Products {
-            matrix: Matrix::affine(out, q),
-            start: Start::RowsAndBias(s, Bias::affine(out, q)),
-            finish: Finish::Sum,
-            from: o,
-            width: q,
-            to: u,
-            height: q,
-        }
-        .run(level);
         let y = part_mut(&mut kept.y, from, rows * q);
         Norm {
+            of: Residual {
+                rows: s,
+                bias: Bias::affine(out, q),
+                matrix: Matrix::affine(out, q),
+                from: o,
+                width: q,
+            },
             gain: &params[block.gain1.clone()],
             bias: &params[block.bias1.clone()],
             u,
@@ -103,11 +100,18 @@ impl Transformer {
             y,
         }
         .run(level);
+        let y = &*y;
         let h = part_mut(&mut kept.h, from, rows * r);
         let hidden = self.hidden(block, params);
         hidden.values(y, h, &mut []);
-        hidden.residual(y, h, &params[block.b2.clone()], u);
         Norm {
+            of: Residual {
+                rows: y,
+                bias: Bias::new(&params[block.b2.clone()]),
+                matrix: Matrix::outgoing(hidden.units, q),
+                from: h,
+                width: r,
+            },
             gain: &params[block.gain2.clone()],
             bias: &params[block.bias2.clone()],
             u,

@@ -1,18 +1,32 @@
 //! Layer normalisation of rows (Section C.6, Step 1).
 #![allow(clippy::needless_range_loop)]
 
+use crate::products::{Bias, Finish, Matrix, Products, Start};
 use loopfit_model::reference::LAYER_NORM_STABILISER;
 use loopfit_numerics::lanes::{Lane, Lanewise, Level, Simd};
 
-/// Normalises every row of `q` numbers.
+/// Sums of products are normalised, row by row: `u = rows + bias + M from`.
+pub(super) struct Residual<'a> {
+    pub(super) rows: &'a [Lane],
+    pub(super) bias: Bias<'a>,
+    pub(super) matrix: Matrix<'a>,
+    pub(super) from: &'a [Lane],
+    /// Numbers in a row of `from`.
+    pub(super) width: usize,
+}
+
+/// Normalises every row of `q` numbers. Short rows do not leave the registers before, and products of some rows
+/// go on while others wait for divisions and square roots.
 ///
 /// # Formula
 /// `hat = (u - mean u) / s`, `s = {mean (u - mean u)^2 + eps_LN}^{1/2}`,
 /// `y = gain hat + bias`; `inverse = 1 / s`.
 pub(super) struct Norm<'a> {
+    pub(super) of: Residual<'a>,
     pub(super) gain: &'a [f32],
     pub(super) bias: &'a [f32],
-    pub(super) u: &'a [Lane],
+    /// Room for all `u`.
+    pub(super) u: &'a mut [Lane],
     pub(super) hat: &'a mut [Lane],
     /// One line for each row.
     pub(super) inverse: &'a mut [Lane],
@@ -20,9 +34,20 @@ pub(super) struct Norm<'a> {
 }
 
 impl Norm<'_> {
-    /// Normalises at a level; short rows stay in registers.
+    /// Normalises at a level.
     pub(super) fn run(self, level: Level) {
         with_row_length!(level, self.gain.len(), |Q| OfLength::<_, Q>(self), {
+            let (of, q) = (&self.of, self.gain.len());
+            Products {
+                matrix: of.matrix,
+                start: Start::RowsAndBias(of.rows, of.bias),
+                finish: Finish::Sum,
+                from: of.from,
+                width: of.width,
+                to: &mut *self.u,
+                height: q,
+            }
+            .run(level);
             level.lanewise(OfLength::<_, 0>(self));
         });
     }
@@ -31,9 +56,124 @@ impl Norm<'_> {
 /// Rows of `Q` numbers; of any number if it is zero.
 struct OfLength<T, const Q: usize>(T);
 
+/// Rows of a piece.
+const PIECE: usize = 12;
+
+/// Rows at a time, whose numbers stay in registers.
+const fn most_rows<S: Simd>(q: usize) -> usize {
+    match (S::REGISTERS >= 32, q) {
+        (true, 0..=4) => 4,
+        (true, 5 | 6) | (false, 0..=3) => 3,
+        (true, _) | (false, 4..=6) => 2,
+        (false, _) => 1,
+    }
+}
+
 impl<const Q: usize> Lanewise for OfLength<Norm<'_>, Q> {
     #[inline(always)]
-    fn run<S: Simd>(&mut self, s: S, _: usize) {
+    fn pieces<S: Simd>(&self) -> usize {
+        if Q > 0 {
+            self.0.inverse.len().div_ceil(PIECE)
+        } else {
+            1
+        }
+    }
+
+    #[inline(always)]
+    fn run<S: Simd>(&mut self, s: S, piece: usize) {
+        if Q == 0 {
+            return self.of_any_length(s);
+        }
+        let Residual {
+            from,
+            matrix: m,
+            width,
+            ..
+        } = self.0.of;
+        let rows = self.0.inverse.len();
+        // What makes the unchecked reads of `tile` sound.
+        assert!(width > 0 && from.len() == rows * width);
+        assert!(m.first + (Q - 1) * m.down + (width - 1) * m.along < m.coefficients.len());
+        let mut row = piece * PIECE;
+        let end = rows.min(row + PIECE);
+        while row < end {
+            // Constant conditions: what a level does not hold is not compiled.
+            let now = (end - row).min(const { most_rows::<S>(Q) });
+            match now {
+                1 => self.tile::<S, 1>(s, row),
+                2 if const { most_rows::<S>(Q) >= 2 } => self.tile::<S, 2>(s, row),
+                3 if const { most_rows::<S>(Q) >= 3 } => self.tile::<S, 3>(s, row),
+                4 if const { most_rows::<S>(Q) >= 4 } => self.tile::<S, 4>(s, row),
+                _ => unreachable!("tiles are not larger"),
+            }
+            row += now;
+        }
+    }
+}
+
+impl<const Q: usize> OfLength<Norm<'_>, Q> {
+    /// Rows `row..row + R`.
+    #[inline(always)]
+    fn tile<S: Simd, const R: usize>(&mut self, s: S, row: usize) {
+        let norm = &mut self.0;
+        let (of, m) = (&norm.of, norm.of.matrix);
+        let (zero, one) = (s.splat(0.0), s.splat(1.0));
+        let mut v = [[zero; Q]; R];
+        let own = &of.rows[row * Q..][..R * Q];
+        for k in 0..Q {
+            let bias = s.splat(of.bias.at(k));
+            for r in 0..R {
+                v[r][k] = s.add(s.load(&own[r * Q + k]), bias);
+            }
+        }
+        for j in 0..of.width {
+            let mut x = [zero; R];
+            for r in 0..R {
+                // SAFETY: row + r is a row, j < width; `run` looked at the length.
+                x[r] = s.load(unsafe { of.from.get_unchecked((row + r) * of.width + j) });
+            }
+            for k in 0..Q {
+                let at = m.first + k * m.down + j * m.along;
+                // SAFETY: k < Q, j < width; `run` looked at the last entry.
+                let w = s.splat(unsafe { *m.coefficients.get_unchecked(at) });
+                for r in 0..R {
+                    v[r][k] = s.fma(w, x[r], v[r][k]);
+                }
+            }
+        }
+        let share = s.splat(1.0 / Q as f32);
+        let stabiliser = s.splat(LAYER_NORM_STABILISER as f32);
+        let mut scales = [one; R];
+        let inverse = &mut norm.inverse[row..][..R];
+        for r in 0..R {
+            let mut sum = zero;
+            for k in 0..Q {
+                sum = s.add(sum, v[r][k]);
+            }
+            let mean = s.mul(share, sum);
+            let mut squares = zero;
+            for k in 0..Q {
+                v[r][k] = s.sub(v[r][k], mean);
+                squares = s.fma(v[r][k], v[r][k], squares);
+            }
+            scales[r] = s.div(one, s.sqrt(s.fma(share, squares, stabiliser)));
+            s.store(&mut inverse[r], scales[r]);
+        }
+        let (gain, bias) = (&norm.gain[..Q], &norm.bias[..Q]);
+        let hat = &mut norm.hat[row * Q..][..R * Q];
+        let y = &mut norm.y[row * Q..][..R * Q];
+        for k in 0..Q {
+            let (gain, bias) = (s.splat(gain[k]), s.splat(bias[k]));
+            for r in 0..R {
+                let normed = s.mul(v[r][k], scales[r]);
+                s.store(&mut hat[r * Q + k], normed);
+                s.store(&mut y[r * Q + k], s.fma(gain, normed, bias));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn of_any_length<S: Simd>(&mut self, s: S) {
         let norm = &mut self.0;
         let q = norm.gain.len();
         let share = s.splat(1.0 / q as f32);
@@ -44,35 +184,6 @@ impl<const Q: usize> Lanewise for OfLength<Norm<'_>, Q> {
             .chunks_exact(q)
             .zip(norm.hat.chunks_exact_mut(q))
             .zip(norm.y.chunks_exact_mut(q).zip(&mut *norm.inverse));
-        if Q > 0 {
-            let (mut gains, mut biases) = ([one; Q], [one; Q]);
-            for k in 0..Q {
-                (gains[k], biases[k]) = (s.splat(norm.gain[k]), s.splat(norm.bias[k]));
-            }
-            for ((u, hat), (y, inverse)) in rows {
-                let (u, hat, y) = (&u[..Q], &mut hat[..Q], &mut y[..Q]);
-                let mut v = [one; Q];
-                let mut sum = s.splat(0.0);
-                for k in 0..Q {
-                    v[k] = s.load(&u[k]);
-                    sum = s.add(sum, v[k]);
-                }
-                let mean = s.mul(share, sum);
-                let mut squares = s.splat(0.0);
-                for k in 0..Q {
-                    v[k] = s.sub(v[k], mean);
-                    squares = s.fma(v[k], v[k], squares);
-                }
-                let scale = s.div(one, s.sqrt(s.fma(share, squares, stabiliser)));
-                s.store(inverse, scale);
-                for k in 0..Q {
-                    let normed = s.mul(v[k], scale);
-                    s.store(&mut hat[k], normed);
-                    s.store(&mut y[k], s.fma(gains[k], normed, biases[k]));
-                }
-            }
-            return;
-        }
         for ((u, hat), (y, inverse)) in rows {
             let mut sum = s.splat(0.0);
             for u in u {

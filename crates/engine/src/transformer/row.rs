@@ -97,7 +97,7 @@ impl Kernel for TokenAttention<'_> {
                 }
                 s.store(logit, sum);
             }
-            super::attention::softmax(s, p, scale);
+            super::attention::softmax(s, p, n, scale);
             for (k, o) in o.iter_mut().enumerate() {
                 let mut sum = s.splat(0.0);
                 for (token, p) in p.iter().enumerate() {
