@@ -19,6 +19,8 @@ pub(crate) struct Emulated {
     compiler: PathBuf,
     libraries: Mutex<HashMap<Variant, Arc<Library>>>,
     memory: Mutex<HashMap<Address, Layout>>,
+    /// How many there are decides whether fits count as few.
+    pub(crate) processors: usize,
 }
 
 impl Emulated {
@@ -35,6 +37,7 @@ impl Emulated {
             compiler: compiler.into(),
             libraries: Mutex::default(),
             memory: Mutex::default(),
+            processors: 2,
         })
     }
 
@@ -76,7 +79,7 @@ impl Emulated {
 
 impl Device for Arc<Emulated> {
     fn processors(&self) -> usize {
-        2
+        self.processors
     }
 
     fn shared_limit(&self) -> usize {
@@ -87,7 +90,7 @@ impl Device for Arc<Emulated> {
         Ok(1 << 30)
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Address, Fault> {
+    fn allocate(&self, _: u64, bytes: usize) -> Result<Address, Fault> {
         let layout = Layout::from_size_align(bytes, 256).unwrap();
         // SAFETY: the size is not zero.
         let address = unsafe {
@@ -100,13 +103,13 @@ impl Device for Arc<Emulated> {
         Ok(address)
     }
 
-    fn release(&self, address: Address) {
+    fn release(&self, _: u64, address: Address) {
         let layout = self.memory.lock().unwrap().remove(&address).unwrap();
         // SAFETY: allocated above with this layout.
         unsafe { dealloc(address as *mut u8, layout) };
     }
 
-    fn queue(&self) -> Result<u64, Fault> {
+    fn queue(&self, _: bool) -> Result<u64, Fault> {
         Ok(0)
     }
 
@@ -156,11 +159,12 @@ impl Device for Arc<Emulated> {
 
 fn some_variant() -> Variant {
     Variant {
-        part: Part::Common,
+        part: Part::Validate,
         q: 2,
         activation: 3,
         threads: 256,
         units: 1,
+        strips: 1,
         shared_states: false,
         shared_inputs: false,
         single: false,

@@ -9,11 +9,20 @@ use loopfit_model::{Network, Tying};
 use loopfit_numerics::stream::Stream;
 use std::sync::Arc;
 
+/// On a device where the fits are many, and with a block a fit on one where they are few.
 fn compare(specs: &[FitSpec], kernels: Kernels) {
-    let Some(emulated) = Emulated::new() else {
+    compare_on(1, specs, kernels);
+    if kernels == Kernels::Block {
+        compare_on(100, specs, kernels);
+    }
+}
+
+fn compare_on(processors: usize, specs: &[FitSpec], kernels: Kernels) {
+    let Some(mut emulated) = Emulated::new() else {
         eprintln!("skipped: there is no C++ compiler");
         return;
     };
+    emulated.processors = processors;
     let cuda = Cuda::with_device(Box::new(Arc::new(emulated)), kernels, false);
     assert!(specs.iter().all(|spec| cuda.can_run(spec)));
     let run = |backend: &dyn Backend| backend.run(specs, &Control::default(), &|_, _| {}).unwrap();
