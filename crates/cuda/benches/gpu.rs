@@ -211,10 +211,11 @@ fn main() -> std::io::Result<()> {
         "bits" => {
             let count = argument(1, "24").parse().expect("a number");
             let updates = argument(3, "60").parse().expect("updates");
-            let kernels = match argument(4, "both").as_str() {
+            let kernels = match argument(4, "all").as_str() {
                 "block" => vec![Kernels::Block],
+                "blocks" => vec![Kernels::Blocks],
                 "half-warp" => vec![Kernels::HalfWarp],
-                _ => vec![Kernels::Block, Kernels::HalfWarp],
+                _ => vec![Kernels::Block, Kernels::Blocks, Kernels::HalfWarp],
             };
             let optimisers = match argument(5, "both").as_str() {
                 "adam" => vec![false],
@@ -234,6 +235,7 @@ fn main() -> std::io::Result<()> {
                 .collect();
             let kernels = match argument(3, "fastest").as_str() {
                 "block" => Kernels::Block,
+                "blocks" => Kernels::Blocks,
                 "half-warp" => Kernels::HalfWarp,
                 _ => Kernels::Fastest,
             };

@@ -88,8 +88,10 @@ pub enum Kernels {
     /// What is fastest for so many fits.
     #[default]
     Fastest,
-    /// A block of threads a fit.
+    /// A block of threads a fit, as for few fits.
     Block,
+    /// The same, as for many fits.
+    Blocks,
     /// Half a warp a fit, where the network fits.
     HalfWarp,
 }
@@ -127,8 +129,13 @@ impl Plan {
         let (shape, packed) = (Shape::of(spec), Packed::new(spec));
         let strips = shape.all_strips();
         let of_processor = |fits: usize| fits.div_ceil(device.processors().max(1));
-        let per_processor = of_processor(fits.all);
-        let block = |part| shape.block(part, per_processor, fits.urgent, device.shared_limit());
+        let per_processor = match kernels {
+            Kernels::Block => 1,
+            Kernels::Blocks => usize::MAX,
+            Kernels::Fastest | Kernels::HalfWarp => of_processor(fits.all),
+        };
+        let urgent = fits.urgent && kernels == Kernels::Fastest;
+        let block = |part| shape.block(part, per_processor, urgent, device.shared_limit());
         let sums = shape.r * (2 * shape.q + 1) + shape.q;
         let one_group = packed.strips_at_once(strips) >= strips;
         let can_fuse = |variant: Variant| {
@@ -141,11 +148,11 @@ impl Plan {
             can_fuse(variant)
                 && match kernels {
                     Kernels::Fastest => {
-                        !fits.urgent
+                        !urgent
                             && of_processor(fits.all) >= least
                             && (fits.pays || device.is_prepared(variant))
                     }
-                    Kernels::Block => false,
+                    Kernels::Block | Kernels::Blocks => false,
                     Kernels::HalfWarp => true,
                 }
         };

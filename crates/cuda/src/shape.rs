@@ -11,7 +11,7 @@ pub(crate) const LANES: usize = 16;
 /// With a block a fit: fits of a processor up to which a group has one strip at once, so that a fit ends soon. Of more fits it
 /// has several, so that it reads a hidden unit once for all of them: what a thread reads from shared memory is what bounds it.
 pub(crate) const FEW_FITS: usize = 3;
-/// Strips for which that pays.
+/// Strips for which that pays beside many others.
 const FEW_STRIPS: usize = 32;
 /// Most groups then, and fewest; most groups otherwise.
 const FEW_GROUPS: (usize, usize) = (32, 16);
@@ -285,7 +285,7 @@ impl Shape {
     ) -> Way {
         let strips = self.all_strips();
         let alone = per_processor <= FEW_FITS;
-        let few = (alone || urgent) && strips <= FEW_STRIPS;
+        let few = alone || urgent && strips <= FEW_STRIPS;
         let narrow = match part {
             Part::Scoring => self.q <= NARROW / 2,
             _ => self.q <= NARROW,

@@ -295,8 +295,11 @@ __device__ __forceinline__ void behind(const Launch &L, const Own &own, int star
             const float *z = own.coming(L) + buffer * BACK * LINE + lane * WIDE;
             buffer ^= 1;
             bool more = strip + BACK < end;
-            fetch_states(L, own, more || t == 0 ? t : t - 1, more ? strip + BACK : start, end,
-                         own.coming(L) + buffer * BACK * LINE, lane);
+            // Nothing is under way at the end: copies to one place are in no order.
+            if (more || t > 0)
+                fetch_states(L, own, more ? t : t - 1, more ? strip + BACK : start, end, own.coming(L) + buffer * BACK * LINE, lane);
+            else
+                async_group();
             async_wait<1>();
 #endif
             float states[BACK][Q], gradients[BACK][Q], *at[BACK];

@@ -139,7 +139,7 @@ struct Place {
 };
 
 #if STRIPS > 1
-// Starts to bring a lane's states and their gradients; beyond the last strip the first again.
+// Starts to bring a lane's states and their gradients; for a strip that is missing the one before it again.
 __device__ __forceinline__ void fetch_states(const Work &w, const Place &p, float *to, int lane) {
     const float *z = w.z + state_at(w, p.t, p.strip) + lane * WIDE, *g = w.g + state_at(w, p.t + 1, p.strip) + lane * WIDE;
     to += lane * WIDE;
@@ -191,9 +191,11 @@ __device__ __forceinline__ void unit_products(const Launch &L, const Work &w, in
         float z[PRODUCTS][Q], g[PRODUCTS][Q];
 #if STRIPS > 1
         float *other = w.coming + (near == w.coming ? 2 * PRODUCTS * LINE : 0);
-        bool more = next.start < to;
-        Place coming = {0, more ? next.end : now.end, more ? next.t : now.t, more ? next.strip : now.strip};
-        fetch_states(w, coming, other, lane);
+        // Nothing is under way at the end: copies to one place are in no order.
+        if (next.start < to)
+            fetch_states(w, next, other, lane);
+        else
+            async_group();
         async_wait<1>();
         const float *z_at = near + lane * WIDE, *g_at = z_at + PRODUCTS * LINE;
         near = other;

@@ -19,8 +19,6 @@ pub(crate) struct Emulated {
     compiler: PathBuf,
     libraries: Mutex<HashMap<Variant, Arc<Library>>>,
     memory: Mutex<HashMap<Address, Layout>>,
-    /// How many there are decides whether fits count as few.
-    pub(crate) processors: usize,
 }
 
 impl Emulated {
@@ -37,7 +35,6 @@ impl Emulated {
             compiler: compiler.into(),
             libraries: Mutex::default(),
             memory: Mutex::default(),
-            processors: 2,
         })
     }
 
@@ -79,7 +76,7 @@ impl Emulated {
 
 impl Device for Arc<Emulated> {
     fn processors(&self) -> usize {
-        self.processors
+        2
     }
 
     fn shared_limit(&self) -> usize {

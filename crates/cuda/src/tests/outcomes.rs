@@ -9,20 +9,11 @@ use loopfit_model::{Network, Tying};
 use loopfit_numerics::stream::Stream;
 use std::sync::Arc;
 
-/// On a device where the fits are many, and with a block a fit on one where they are few.
 fn compare(specs: &[FitSpec], kernels: Kernels) {
-    compare_on(1, specs, kernels);
-    if kernels == Kernels::Block {
-        compare_on(100, specs, kernels);
-    }
-}
-
-fn compare_on(processors: usize, specs: &[FitSpec], kernels: Kernels) {
-    let Some(mut emulated) = Emulated::new() else {
+    let Some(emulated) = Emulated::new() else {
         eprintln!("skipped: there is no C++ compiler");
         return;
     };
-    emulated.processors = processors;
     let cuda = Cuda::with_device(Box::new(Arc::new(emulated)), kernels, false);
     assert!(specs.iter().all(|spec| cuda.can_run(spec)));
     let run = |backend: &dyn Backend| backend.run(specs, &Control::default(), &|_, _| {}).unwrap();
@@ -41,6 +32,7 @@ fn compare_on(processors: usize, specs: &[FitSpec], kernels: Kernels) {
 fn adam_in_blocks_has_the_bits_of_the_processor() {
     let specs: Vec<FitSpec> = (0..12).map(|i| spec(i, false)).collect();
     compare(&specs, Kernels::Block);
+    compare(&specs, Kernels::Blocks);
 }
 
 #[test]
@@ -53,6 +45,7 @@ fn adam_in_half_warps_has_the_bits_of_the_processor() {
 fn scoring_has_the_bits_of_the_processor() {
     let specs: Vec<FitSpec> = (0..12).map(|i| spec(i, true)).collect();
     compare(&specs, Kernels::Block);
+    compare(&specs, Kernels::Blocks);
     compare(&specs, Kernels::HalfWarp);
 }
 
@@ -102,6 +95,7 @@ fn neighbours_and_groups_of_strips_change_nothing() {
         specs.push(spec);
     }
     compare(&specs, Kernels::Block);
+    compare(&specs, Kernels::Blocks);
     compare(&specs, Kernels::HalfWarp);
     let outcomes = Engine::new(2)
         .unwrap()
