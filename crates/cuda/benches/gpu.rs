@@ -1,5 +1,6 @@
-//! Bits and speed of a GPU: `gpu bits N SHAPES` compares outcomes of random fits with the processor's, `gpu speed SHAPES COUNTS KERNELS`
-//! prints updates per second of the shapes of docs/benchmarks.md and what the kernels take.
+//! Bits and speed of a GPU: `gpu bits N SHAPES UPDATES KERNELS OPTIMISER` compares outcomes of random fits and of shapes with the
+//! processor's, `gpu speed SHAPES COUNTS KERNELS OPTIMISER SECONDS` prints updates per second of the shapes of docs/benchmarks.md
+//! and what the kernels take.
 
 #![allow(clippy::print_stderr)]
 
@@ -111,20 +112,21 @@ fn run(backend: &dyn Backend, specs: &[FitSpec]) -> Vec<loopfit_engine::FitOutco
         })
 }
 
-fn bits(out: &mut dyn Write, count: u64, shapes: &str) -> std::io::Result<()> {
+fn bits(
+    out: &mut dyn Write,
+    count: u64,
+    shapes: &str,
+    updates: usize,
+    ways: &[(Kernels, bool)],
+) -> std::io::Result<()> {
     let engine = Engine::new(0).expect("threads");
-    for (kernels, scoring) in [
-        (Kernels::Block, false),
-        (Kernels::HalfWarp, false),
-        (Kernels::Block, true),
-        (Kernels::HalfWarp, true),
-    ] {
+    for &(kernels, scoring) in ways {
         let mut specs: Vec<FitSpec> = (0..count).map(|i| specs::spec(i, scoring)).collect();
         for letter in shapes.chars() {
             specs.extend(fits(
                 letter,
                 3,
-                60,
+                updates,
                 scoring && letter != 'D' && letter != 'H',
             ));
         }
@@ -208,7 +210,23 @@ fn main() -> std::io::Result<()> {
     match argument(0, "speed").as_str() {
         "bits" => {
             let count = argument(1, "24").parse().expect("a number");
-            bits(out, count, &argument(2, "ABCDEFGH"))
+            let updates = argument(3, "60").parse().expect("updates");
+            let kernels = match argument(4, "all").as_str() {
+                "block" => vec![Kernels::Block],
+                "blocks" => vec![Kernels::Blocks],
+                "half-warp" => vec![Kernels::HalfWarp],
+                _ => vec![Kernels::Block, Kernels::Blocks, Kernels::HalfWarp],
+            };
+            let optimisers = match argument(5, "both").as_str() {
+                "adam" => vec![false],
+                "scoring" => vec![true],
+                _ => vec![false, true],
+            };
+            let ways = optimisers
+                .iter()
+                .flat_map(|scoring| kernels.iter().map(|k| (*k, *scoring)));
+            let ways: Vec<(Kernels, bool)> = ways.collect();
+            bits(out, count, &argument(2, "ABCDEFGH"), updates, &ways)
         }
         "speed" => {
             let counts: Vec<usize> = argument(2, "1,8,64,512,4096")
@@ -217,6 +235,7 @@ fn main() -> std::io::Result<()> {
                 .collect();
             let kernels = match argument(3, "fastest").as_str() {
                 "block" => Kernels::Block,
+                "blocks" => Kernels::Blocks,
                 "half-warp" => Kernels::HalfWarp,
                 _ => Kernels::Fastest,
             };

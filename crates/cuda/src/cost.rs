@@ -14,7 +14,9 @@ const SHARE_OF_SCORING: f64 = 1.2e-13;
 const FIXED_OF_CORE: f64 = 1.4e-6;
 const OPERATION_OF_CORE: f64 = 1.3e-11;
 /// Seconds to compile the kernels of a shape.
-const COMPILATION: f64 = 4.0;
+const COMPILATION: f64 = 2.0;
+/// How many times as long as the whole device takes for them fits take that are light.
+const LIGHT: f64 = 8.0;
 /// Weight of the newest observation.
 const NEWEST: f64 = 0.2;
 
@@ -37,13 +39,22 @@ impl Cost {
         }
     }
 
-    fn on_device(&self, fits: usize) -> f64 {
+    /// Seconds of a lone fit.
+    fn alone(&self) -> f64 {
         let latency = match self.scoring {
             true => LATENCY_OF_SCORING,
             false => LATENCY_OF_ADAM,
         };
-        let alone = self.updates * (LATENCY + self.operations * latency);
-        alone.max(self.work(fits))
+        self.updates * (LATENCY + self.operations * latency)
+    }
+
+    fn on_device(&self, fits: usize) -> f64 {
+        self.alone().max(self.work(fits))
+    }
+
+    /// Whether so many fits need a small part of the device: they wait more than they work.
+    pub(crate) fn is_light(&self, fits: usize) -> bool {
+        self.alone() > LIGHT * self.work(fits)
     }
 
     /// Seconds of the whole device that so many fits take beside others.

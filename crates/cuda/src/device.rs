@@ -16,8 +16,10 @@ pub(crate) enum Fault {
 /// A part of the kernels, compiled on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
-    /// Batch order and validation.
-    Common,
+    /// Batch order.
+    Permute,
+    /// Validation.
+    Validate,
     /// Adam, a block of threads a fit.
     Adam,
     /// Adam, half a warp a fit.
@@ -37,11 +39,13 @@ pub(crate) struct Variant {
     pub(crate) q: usize,
     /// 0 for the ReLU, 1 tanh, 2 SiLU, 3 sine.
     pub(crate) activation: u8,
-    /// Threads of a block.
+    /// Most threads of a block.
     pub(crate) threads: usize,
-    /// Hidden units whose gradients a thread sums at once; all of them in the fused kernel.
+    /// Most hidden units whose gradients a thread sums at once; all of them in the fused kernel.
     pub(crate) units: usize,
-    /// Whether states lie in shared memory.
+    /// With a block a fit, strips of a group at once.
+    pub(crate) strips: usize,
+    /// In the fused kernel, whether states lie in shared memory, in that of the refresh lines and factor.
     pub(crate) shared_states: bool,
     /// In the fused kernel, whether inputs do.
     pub(crate) shared_inputs: bool,
@@ -68,10 +72,21 @@ impl Variant {
         }
     }
 
+    /// Blocks of a processor with a block a fit, so that they have registers enough: one of few fits, else of sixteen warps or fewer.
+    fn gradient_blocks(&self) -> usize {
+        match (self.strips, self.q, self.part) {
+            (1, _, _) => 1,
+            (_, ..5, _) => 4,
+            (_, ..9, Part::Adam) => 3,
+            _ => 2,
+        }
+    }
+
     /// Constants of the source text.
     pub(crate) fn defines(&self) -> Vec<String> {
         let part = match self.part {
-            Part::Common => "PART_COMMON",
+            Part::Permute => "PART_PERMUTE",
+            Part::Validate => "PART_VALIDATE",
             Part::Adam => "PART_ADAM",
             Part::Fused | Part::FusedScoring => "PART_FUSED",
             Part::Scoring => "PART_SCORING",
@@ -83,7 +98,9 @@ impl Variant {
             format!("Q={}", self.q),
             format!("ACTIVATION={}", self.activation),
             format!("GRADIENT_THREADS={}", self.threads),
+            format!("GRADIENT_BLOCKS={}", self.gradient_blocks()),
             format!("UNITS={}", self.units),
+            format!("STRIPS={}", self.strips),
             format!("SHARED_STATES={}", i32::from(self.shared_states)),
             format!("SHARED_INPUTS={}", i32::from(self.shared_inputs)),
             format!("SINGLE={}", i32::from(self.single)),
@@ -113,12 +130,12 @@ pub(crate) trait Device: Send + Sync {
     fn shared_limit(&self) -> usize;
     /// Bytes that can still be had.
     fn free_memory(&self) -> Result<usize, Fault>;
-    /// Memory, with any content.
-    fn allocate(&self, bytes: usize) -> Result<Address, Fault>;
-    /// Gives memory back.
-    fn release(&self, address: Address);
-    /// A queue of work.
-    fn queue(&self) -> Result<u64, Fault>;
+    /// Memory for the work of a queue, with any content.
+    fn allocate(&self, queue: u64, bytes: usize) -> Result<Address, Fault>;
+    /// Gives memory back once the work of its queue is done.
+    fn release(&self, queue: u64, address: Address);
+    /// A queue of work; what is urgent comes before the rest.
+    fn queue(&self, urgent: bool) -> Result<u64, Fault>;
     /// Gives a queue back.
     fn close(&self, queue: u64);
     /// Copies to the device.
@@ -151,9 +168,9 @@ pub(crate) fn piece<T>(len: usize) -> usize {
 }
 
 impl<'a> Arena<'a> {
-    pub(crate) fn new(device: &'a dyn Device, bytes: usize) -> Result<Self, Fault> {
-        let queue = device.queue()?;
-        let start = match device.allocate(bytes + ALIGNMENT as usize) {
+    pub(crate) fn new(device: &'a dyn Device, bytes: usize, urgent: bool) -> Result<Self, Fault> {
+        let queue = device.queue(urgent)?;
+        let start = match device.allocate(queue, bytes + ALIGNMENT as usize) {
             Ok(start) => start,
             Err(fault) => {
                 device.close(queue);
@@ -204,7 +221,7 @@ impl<'a> Arena<'a> {
 
 impl Drop for Arena<'_> {
     fn drop(&mut self) {
+        self.device.release(self.queue, self.start);
         self.device.close(self.queue);
-        self.device.release(self.start);
     }
 }

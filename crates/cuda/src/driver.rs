@@ -105,6 +105,19 @@ impl Gpu {
             result::primary_ctx::retain(device)
         }
         .map_err(driver("the GPU cannot be used"))?;
+        // Memory that was given back is kept for the next fits.
+        let mut pool = std::ptr::null_mut();
+        let mut kept = u64::MAX;
+        let threshold = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        // SAFETY: the device was given by the driver; the attribute is a number of 64 bits.
+        unsafe {
+            sys::cuDeviceGetDefaultMemPool(&mut pool, device)
+                .result()
+                .and_then(|()| {
+                    sys::cuMemPoolSetAttribute(pool, threshold, (&raw mut kept).cast()).result()
+                })
+        }
+        .map_err(driver("the GPU has no pool of memory"))?;
         let text = source(Side::Device);
         let mut text_hash = Sha256::new();
         text_hash.update(&text);
@@ -324,25 +337,30 @@ impl Device for Arc<Gpu> {
         Ok(free)
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Address, Fault> {
+    fn allocate(&self, queue: u64, bytes: usize) -> Result<Address, Fault> {
         self.enter()?;
+        // From the GPU's pool: other ways to get and give back memory wait for all work of all queues.
         // SAFETY: the memory is given back by `release`.
-        unsafe { result::malloc_sync(bytes) }.map_err(|e| match e.0 {
+        unsafe { result::malloc_async(stream(queue), bytes) }.map_err(|e| match e.0 {
             sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => Fault::Memory(bytes.div_ceil(1 << 20)),
             _ => driver("GPU memory cannot be had")(e),
         })
     }
 
-    fn release(&self, address: Address) {
+    fn release(&self, queue: u64, address: Address) {
         if self.enter().is_ok() {
-            // SAFETY: an address of `allocate`, which nobody uses any more: its arena ends.
-            let _ = unsafe { result::free_sync(address) };
+            // SAFETY: an address of `allocate`, which nobody uses after the work of the queue: its arena ends.
+            let _ = unsafe { result::free_async(address, stream(queue)) };
         }
     }
 
-    fn queue(&self) -> Result<u64, Fault> {
+    fn queue(&self, urgent: bool) -> Result<u64, Fault> {
         self.enter()?;
-        let stream = result::stream::create(result::stream::StreamKind::NonBlocking)
+        let mut stream = std::ptr::null_mut();
+        let flags = sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32;
+        // SAFETY: writes a handle; lower numbers come first, and those beyond the driver's range are moved into it.
+        unsafe { sys::cuStreamCreateWithPriority(&mut stream, flags, -i32::from(urgent)) }
+            .result()
             .map_err(driver("the GPU takes no more work"))?;
         Ok(stream as usize as u64)
     }
@@ -418,7 +436,8 @@ impl Device for Arc<Gpu> {
 /// Parts whose kernels a report of resources names.
 pub(crate) fn kernels_of(part: Part) -> &'static [&'static str] {
     match part {
-        Part::Common => &["validate", "permute_shared", "permute_global"],
+        Part::Permute => &["permute_shared", "permute_global"],
+        Part::Validate => &["validate"],
         Part::Adam => &["adam"],
         Part::Fused | Part::FusedScoring => &["fused"],
         Part::Scoring => &["scoring"],

@@ -1,8 +1,9 @@
 //! Fits of one shape and timetable, in step on the device.
 
-use crate::device::{Arena, Device, Fault, Grid, Part, Variant, piece};
+use crate::device::{Arena, Device, Fault, Grid, Part, piece};
 use crate::layout::{Address, ENDED, Fit, Launch, RUNNING};
-use crate::plan::{LANES, PERMUTE_THREADS, Plan, Shape, VALIDATE_THREADS, scores};
+use crate::plan::{PERMUTE_THREADS, Plan, scores};
+use crate::shape::{LANES, Shape, Way};
 use loopfit_data::Samples;
 use loopfit_engine::{Control, FitOutcome, FitSpec, Optimiser, Scoring, Stage, Stop, WeightDecay};
 use loopfit_likelihood::Likelihood;
@@ -33,13 +34,29 @@ pub(crate) struct Group<'a> {
     control: &'a Control,
 }
 
+/// Numbers from one sample's inputs to the next one's on the device: whole vectors of four.
+fn row_len(d: usize) -> usize {
+    d.next_multiple_of(4)
+}
+
+/// Inputs of samples, row by row, filled up with zeros.
+fn rows(x: &[f32], d: usize) -> Vec<f32> {
+    let mut rows = vec![0.0; x.len() / d * row_len(d)];
+    for (to, from) in rows.chunks_mut(row_len(d)).zip(x.chunks(d)) {
+        to[..d].copy_from_slice(from);
+    }
+    rows
+}
+
 /// Bytes of samples on the device, each set once.
 fn sample_bytes(specs: &[&FitSpec]) -> usize {
     let mut sets: Vec<&Arc<Samples>> = specs.iter().flat_map(|s| [&s.train, &s.valid]).collect();
     sets.sort_by_key(|set| Arc::as_ptr(set));
     sets.dedup_by_key(|set| Arc::as_ptr(set));
     let of = |set: &&Arc<Samples>| {
-        piece::<f32>(set.x().len()) + piece::<f32>(set.y().len()) + piece::<f64>(set.n())
+        piece::<f32>(set.n() * row_len(set.d()))
+            + piece::<f32>(set.y().len())
+            + piece::<f64>(set.n())
     };
     sets.iter().map(of).sum()
 }
@@ -92,8 +109,9 @@ impl<'a> Group<'a> {
         let mut bytes = sample_bytes(specs) + own().sum::<usize>() + own().max().unwrap_or(0);
         bytes += piece::<Fit>(specs.len() + 1)
             + 3 * piece::<f32>(plan.shape.padded() + plan.shape.packed);
-        bytes += piece::<f32>(plan.shape.d * (plan.shape.nodes() + plan.shape.valid_nodes()))
-            + (1 << 12);
+        bytes += 2 * piece::<f32>(
+            row_len(plan.shape.d) * (plan.shape.nodes() + plan.shape.valid_nodes()),
+        ) + (1 << 12);
         let mut schedules: Vec<([u64; 6], usize)> = Vec::new();
         for spec in specs {
             for (i, stage) in spec.stages.iter().enumerate() {
@@ -116,7 +134,7 @@ impl<'a> Group<'a> {
         plan: Plan,
         control: &'a Control,
     ) -> Result<Self, Fault> {
-        let mut arena = Arena::new(device, Self::bytes(&specs, &plan))?;
+        let mut arena = Arena::new(device, Self::bytes(&specs, &plan), plan.urgent)?;
         let shape = plan.shape.clone();
         let (fixed, places) = plan.packed.places();
         let mut padded = vec![0.0f32; shape.padded()];
@@ -134,7 +152,8 @@ impl<'a> Group<'a> {
             .map(|o| i32::from(*o))
             .collect();
         let nodes = |energy: loopfit_likelihood::Energy| -> Vec<f32> {
-            energy.node_points().iter().map(|v| *v as f32).collect()
+            let points: Vec<f32> = energy.node_points().iter().map(|v| *v as f32).collect();
+            rows(&points, shape.d)
         };
         let mut launch = Launch {
             place: arena.put(&place)?,
@@ -213,7 +232,8 @@ impl<'a> Group<'a> {
     /// Runs all stages.
     pub(crate) fn run(mut self) -> Result<Vec<FitOutcome>, Fault> {
         let begin = Instant::now();
-        self.device.prepare(self.plan.common)?;
+        self.device.prepare(self.plan.validate)?;
+        self.device.prepare(self.plan.permute)?;
         self.launch.stage_start = 1;
         self.validate(0)?;
         let mut schedules = HashMap::new();
@@ -260,8 +280,8 @@ impl<'a> Group<'a> {
         let stage = &self.specs[0].stages[number];
         let (updates, every) = (stage.updates, stage.validate_every);
         let batch = stage.batch.min(self.specs[0].train.n());
-        let variant = self.plan.variant(&stage.optimiser);
-        self.device.prepare(variant)?;
+        let way = self.plan.way(&stage.optimiser);
+        self.device.prepare(way.variant)?;
         if matches!(stage.optimiser, Optimiser::Scoring(_)) {
             self.device.prepare(self.plan.refresh)?;
         }
@@ -276,7 +296,9 @@ impl<'a> Group<'a> {
         self.launch.strips = strips as i32;
         let all = strips + self.launch.node_strips as usize;
         self.launch.all_strips = all as i32;
-        self.launch.half = self.plan.shape.half(variant, strips);
+        self.launch.half = self.plan.shape.half(way.variant, strips);
+        self.launch.units = way.units as i32;
+        self.launch.near = i32::from(way.near);
         self.launch.at_once = self.plan.packed.strips_at_once(all) as i32;
         let most = self
             .specs
@@ -292,9 +314,9 @@ impl<'a> Group<'a> {
             self.launch.updates = now as i32;
             self.permute(batch)?;
             match &self.specs[0].stages[number].optimiser {
-                Optimiser::Adam(_) => self.update(variant, done..done + now)?,
+                Optimiser::Adam(_) => self.update(way, done..done + now)?,
                 Optimiser::Scoring(scoring) => {
-                    self.score(variant, done..done + now, scoring)?;
+                    self.score(way, done..done + now, scoring)?;
                 }
             }
             done += now;
@@ -385,36 +407,23 @@ impl<'a> Group<'a> {
             .max()
             .unwrap_or(1);
         // Sixteen bits an entry, and more than one block on a processor.
-        let room = self.device.shared_limit() / 2;
-        let most = PERMUTE_THREADS.min(epochs.next_power_of_two());
-        let each = std::iter::successors(Some(most), |each| Some(each / 2));
-        let each = each
-            .take_while(|each| *each > 0)
-            .find(|each| n <= 1 << 16 && 2 * n * each <= room);
-        let (kernel, each, shared) = match each {
-            Some(each) => ("permute_shared", each, 2 * n * each),
-            None => ("permute_global", 1, 0),
+        let (kernel, shared) = match n <= 1 << 16 && 4 * n <= self.device.shared_limit() {
+            true => ("permute_shared", 2 * n),
+            false => ("permute_global", 0),
         };
-        let parts = epochs.div_ceil(each);
-        self.launch.epochs = each as i32;
-        self.launch.parts = parts as i32;
+        self.launch.parts = epochs as i32;
         let grid = Grid {
             kernel,
-            blocks: parts * self.specs.len(),
+            blocks: epochs * self.specs.len(),
             threads: PERMUTE_THREADS,
             shared,
         };
         self.device
-            .launch(self.arena.queue(), self.plan.common, grid, &self.launch)
+            .launch(self.arena.queue(), self.plan.permute, grid, &self.launch)
     }
 
     /// Updates of scoring: launches end where the information is refreshed, with the gradient of the next update.
-    fn score(
-        &mut self,
-        variant: Variant,
-        range: Range<usize>,
-        scoring: &Scoring,
-    ) -> Result<(), Fault> {
+    fn score(&mut self, way: Way, range: Range<usize>, scoring: &Scoring) -> Result<(), Fault> {
         let near = self.plan.refresh.shared_states;
         let refreshes = |update: &usize| scoring.refreshes_at(*update);
         let mut at = range.start;
@@ -423,7 +432,7 @@ impl<'a> Group<'a> {
             let mut next = at + self.launch.resumed as usize..range.end;
             let next = next.find(refreshes).unwrap_or(range.end);
             self.launch.lined = i32::from(next < range.end);
-            self.update(variant, at..next)?;
+            self.update(way, at..next)?;
             if next == range.end {
                 return Ok(());
             }
@@ -447,36 +456,27 @@ impl<'a> Group<'a> {
     }
 
     /// The updates of a launch.
-    fn update(&mut self, variant: Variant, range: Range<usize>) -> Result<(), Fault> {
+    fn update(&mut self, way: Way, range: Range<usize>) -> Result<(), Fault> {
         self.launch.update = range.start as i32;
         self.launch.updates = range.len() as i32;
         self.launch.stage_start = i32::from(range.start == 0 && self.launch.resumed == 0);
-        let shape = &self.plan.shape;
-        let (kernel, blocks, words) = match variant.part {
+        let (kernel, blocks, words) = match way.variant.part {
             Part::Fused | Part::FusedScoring => (
                 "fused",
                 self.fits.len() / 2,
                 Shape::fused_words(&self.launch.half),
             ),
-            Part::Scoring => (
-                "scoring",
-                self.specs.len(),
-                shape.shared_words(variant.shared_states) + shape.scoring_words(),
-            ),
-            _ => (
-                "adam",
-                self.specs.len(),
-                shape.shared_words(variant.shared_states),
-            ),
+            Part::Scoring => ("scoring", self.specs.len(), way.words),
+            _ => ("adam", self.specs.len(), way.words),
         };
         let grid = Grid {
             kernel,
             blocks,
-            threads: variant.threads,
+            threads: way.threads,
             shared: 4 * words,
         };
         self.device
-            .launch(self.arena.queue(), variant, grid, &self.launch)
+            .launch(self.arena.queue(), way.variant, grid, &self.launch)
     }
 
     /// Validates all fits after `now` more updates.
@@ -484,11 +484,11 @@ impl<'a> Group<'a> {
         let grid = Grid {
             kernel: "validate",
             blocks: self.specs.len(),
-            threads: VALIDATE_THREADS,
+            threads: self.plan.validate_threads,
             shared: 4 * self.plan.shape.padded(),
         };
         self.device
-            .launch(self.arena.queue(), self.plan.common, grid, &self.launch)?;
+            .launch(self.arena.queue(), self.plan.validate, grid, &self.launch)?;
         self.write_down(now, true)
     }
 
@@ -538,7 +538,7 @@ fn place_fit(
             _ => Vec::new(),
         };
         let at = [
-            arena.put(samples.x())?,
+            arena.put(&rows(samples.x(), samples.d()))?,
             arena.put(samples.y())?,
             arena.put(&logs)?,
         ];

@@ -5,8 +5,8 @@
 //! driver and NVRTC are loaded when a GPU is asked for; kernels are compiled for what a run needs and kept on disk. What the
 //! kernels cannot run, Transformers and states of more than sixteen numbers, runs on the processor beside them.
 //!
-//! Inside: `pool` has the fits of all callers and gives them to the GPU or the processor by what they cost (`cost`), `plan` says how a
-//! group of fits runs and what memory that takes, `group` runs it, `device` is what it needs of a GPU,
+//! Inside: `pool` has the fits of all callers and gives them to the GPU or the processor by what they cost (`cost`), `plan` and `shape` say
+//! how a group of fits runs and what memory that takes, `group` runs it, `device` is what it needs of a GPU,
 //! `driver` is one, and `kernels` is the text of the kernels, which the tests compile for the processor to compare bits.
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -19,6 +19,7 @@ mod layout;
 mod plan;
 mod pool;
 mod run;
+mod shape;
 mod source;
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! Fits that wait for a place to run: those of all callers together, so that alike ones run in step whoever asked for them.
 
+mod compiling;
+
+use self::compiling::Compiled;
 use crate::cost::{Cost, Speeds};
-use crate::device::{Device, Fault};
+use crate::device::{Device, Fault, Variant};
 use crate::group::Group;
 use crate::plan::{Beside, Kernels, Key, Plan};
 use loopfit_engine::{Backend, Control, Engine, FitOutcome, FitSpec};
@@ -9,8 +12,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Groups on the device at the same time.
+/// Groups on the device at the same time, and those of them that are not light: these fill it, and light ones, whose searches
+/// have many rounds, go through beside them.
 const GROUPS_AT_ONCE: usize = 32;
+const HEAVY_AT_ONCE: usize = 24;
 /// Parts of a large group, and fits of the smallest: parts that take turns keep all processors of the device busy while one of
 /// them ends its updates or is validated.
 const PARTS: usize = 4;
@@ -20,8 +25,6 @@ const MEMORY_SHARE: f64 = 0.8;
 /// How long fits wait for others that are alike: at least, at most, and as a part of the time that they will take.
 const PATIENCE: (Duration, Duration, f64) =
     (Duration::from_millis(3), Duration::from_secs(1), 0.05);
-/// Seconds that fits count as having waited when they come.
-const AGE: f64 = 0.1;
 
 /// What a mutex holds.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -94,16 +97,6 @@ impl Drop for Ticket {
     }
 }
 
-/// The kernels of a bucket.
-enum Compiled {
-    /// Nobody has looked for them.
-    Unknown,
-    /// A thread compiles them.
-    Soon,
-    /// They are there, for this plan.
-    There(Box<Plan>),
-}
-
 /// Fits that can run in step.
 struct Bucket {
     key: Key,
@@ -120,15 +113,22 @@ struct Bucket {
 impl Bucket {
     /// Seconds that the device takes for all of them.
     fn on_device(&self, speeds: &Speeds) -> f64 {
-        let compiled = matches!(self.kernels, Compiled::There(_));
+        // Before somebody has looked, they may well be there from runs before.
+        let compiled = !matches!(self.kernels, Compiled::Missing(..));
         speeds.on_device(&self.cost, self.tickets.len(), compiled)
     }
 
-    /// What comes first: who has waited longest for the time that they take. So the next round of a search that waits for short
-    /// fits can begin soon, and long fits wait for others that are alike.
+    /// How many of them go together.
+    fn part(&self) -> usize {
+        let all = self.tickets.len();
+        all.div_ceil(self.parts).max(SMALL_PART).min(all)
+    }
+
+    /// What comes first: who has waited longest, and what takes long has waited so much longer, since nothing should be left alone at
+    /// the end.
     fn urgency(&self, speeds: &Speeds, now: Instant) -> f64 {
         let age = now.duration_since(self.first).as_secs_f64();
-        (AGE + age) / speeds.on_device(&self.cost, self.tickets.len(), true)
+        age + speeds.on_device(&self.cost, self.tickets.len(), true)
     }
 }
 
@@ -140,8 +140,12 @@ struct Queue {
     /// Fits on the device, and groups of them.
     running: usize,
     groups: usize,
+    heavy: usize,
     /// Threads that have nothing to do for the processor.
     idle: usize,
+    /// Kernels that a thread compiles, and those that fits of shapes that were here may need later, when fewer or more run.
+    compiling: Vec<Variant>,
+    later: Vec<Variant>,
     speeds: Speeds,
     closed: bool,
 }
@@ -265,17 +269,12 @@ impl Pool {
         self.news.notify_all();
     }
 
-    fn is_compiled(&self, plan: &Plan, spec: &FitSpec) -> bool {
-        let mut variants = plan.variants_of(spec).into_iter();
-        variants.all(|variant| self.device.is_prepared(variant))
-    }
-
     /// The best plan for the fits of a bucket whose kernels are there.
     fn ready_plan(&self, bucket: &Bucket, queue: &Queue) -> Plan {
         let spec = &bucket.tickets[0].spec;
         let plan = self.plan(spec, bucket.tickets.len(), queue);
         match &bucket.kernels {
-            Compiled::There(known) if !self.is_compiled(&plan, spec) => (**known).clone(),
+            Compiled::There(known) if !self.missing(&plan, spec).is_empty() => (**known).clone(),
             _ => plan,
         }
     }
@@ -294,6 +293,7 @@ impl Pool {
                 false => all,
             },
             pays: cost.pays_own_kernels(alike, self.processor.threads().count()),
+            urgent: cost.is_light(alike),
         };
         Plan::new(spec, beside, self.kernels, &*self.device)
     }
@@ -305,6 +305,10 @@ impl Pool {
         let (mut best, mut wait): (Option<(f64, usize)>, Option<Duration>) = (None, None);
         for (i, bucket) in queue.buckets.iter().enumerate() {
             if !matches!(bucket.kernels, Compiled::There(_)) {
+                continue;
+            }
+            let light = bucket.cost.is_light(bucket.part());
+            if !light && queue.heavy >= HEAVY_AT_ONCE {
                 continue;
             }
             let seconds = bucket.on_device(&queue.speeds);
@@ -338,43 +342,6 @@ impl Pool {
         seconds.sum()
     }
 
-    /// Compiles the kernels of what waits, so that nothing on the device waits for that.
-    fn work_of_compiler(&self) {
-        let mut queue = locked(&self.queue);
-        while !queue.closed {
-            let (now, all) = (Instant::now(), self.on_processor(&queue));
-            let unknown = queue.buckets.iter().enumerate().filter(|(_, bucket)| {
-                // What the processor runs sooner needs no kernels.
-                let wanted = !self.mixed || all > bucket.on_device(&queue.speeds);
-                wanted && matches!(bucket.kernels, Compiled::Unknown)
-            });
-            let urgency = |bucket: &Bucket| bucket.urgency(&queue.speeds, now);
-            let first = unknown.max_by(|a, b| urgency(a.1).total_cmp(&urgency(b.1)));
-            let Some((i, bucket)) = first else {
-                queue = waited(&self.news, queue, None);
-                continue;
-            };
-            let since = now.duration_since(bucket.first);
-            if since < PATIENCE.0 {
-                queue = waited(&self.news, queue, Some(PATIENCE.0 - since));
-                continue;
-            }
-            let plan = self.plan(&bucket.tickets[0].spec, bucket.tickets.len(), &queue);
-            let variants = plan.variants_of(&bucket.tickets[0].spec);
-            let (key, control) = (bucket.key.clone(), bucket.control.clone());
-            queue.buckets[i].kernels = Compiled::Soon;
-            drop(queue);
-            // What cannot be compiled is said by whoever runs the fits.
-            let _ = variants.iter().try_for_each(|v| self.device.prepare(*v));
-            queue = locked(&self.queue);
-            let mut buckets = queue.buckets.iter_mut();
-            if let Some(bucket) = buckets.find(|b| b.key == key && b.control.is(&control)) {
-                bucket.kernels = Compiled::There(Box::new(plan));
-            }
-            self.news.notify_all();
-        }
-    }
-
     fn work_of_device(&self) {
         let mut queue = locked(&self.queue);
         while !queue.closed {
@@ -386,10 +353,10 @@ impl Pool {
                 }
             };
             let bucket = &queue.buckets[chosen];
-            let all = bucket.tickets.len();
+            let (all, part) = (bucket.tickets.len(), bucket.part());
+            let heavy = usize::from(!bucket.cost.is_light(part));
             let plan = self.ready_plan(bucket, &queue);
             let bucket = &mut queue.buckets[chosen];
-            let part = all.div_ceil(bucket.parts).max(SMALL_PART).min(all);
             bucket.parts = (bucket.parts - 1).max(1);
             let tickets: Vec<Ticket> = bucket.tickets.drain(..part).collect();
             let (control, cost) = (bucket.control.clone(), bucket.cost);
@@ -399,6 +366,7 @@ impl Pool {
             let alone = queue.running == 0 && part == all;
             queue.running += part;
             queue.groups += 1;
+            queue.heavy += heavy;
             drop(queue);
             let begin = Instant::now();
             let stopped = self.run_in_step(tickets, &plan, &control);
@@ -406,6 +374,7 @@ impl Pool {
             queue = locked(&self.queue);
             queue.running -= part;
             queue.groups -= 1;
+            queue.heavy -= heavy;
             if alone && !stopped {
                 queue.speeds.saw_device(&cost, part, seconds);
             }

@@ -136,6 +136,7 @@ impl Cuda {
         let beside = Beside {
             all: fits,
             pays: true,
+            urgent: false,
         };
         Plan::new(spec, beside, self.pool.kernels, &*self.pool.device)
     }

@@ -37,11 +37,13 @@ fn compare(kernels: Kernels, scoring: bool) {
 #[test]
 fn adam_has_the_bits_of_the_processor() {
     compare(Kernels::Block, false);
+    compare(Kernels::Blocks, false);
     compare(Kernels::HalfWarp, false);
 }
 
 #[test]
 fn scoring_has_the_bits_of_the_processor() {
     compare(Kernels::Block, true);
+    compare(Kernels::Blocks, true);
     compare(Kernels::HalfWarp, true);
 }

@@ -42,8 +42,18 @@ impl<'a> Prepared<'a> {
         shard: Shard,
         data_dir: Option<PathBuf>,
     ) -> Result<Vec<Self>, StudyError> {
-        let prepared = studies.iter().map(|n| Self::whole(n, data_dir.clone()));
-        let mut prepared = prepared.collect::<Result<Vec<_>, _>>()?;
+        // Reading data takes seconds.
+        let prepared: Vec<Result<Self, StudyError>> = std::thread::scope(|scope| {
+            let threads = studies
+                .iter()
+                .map(|named| scope.spawn(|| Self::whole(named, data_dir.clone())));
+            let threads: Vec<_> = threads.collect();
+            let joined = threads.into_iter().map(|thread| thread.join());
+            joined
+                .map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
+        let mut prepared = prepared.into_iter().collect::<Result<Vec<_>, _>>()?;
         share_out(&mut prepared, shard)?;
         Ok(prepared)
     }

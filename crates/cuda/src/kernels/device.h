@@ -79,8 +79,16 @@ __device__ __forceinline__ float top_lanes(float v) {
 // The threads of a warp wait for one another.
 __device__ __forceinline__ void sync_warp() { __syncwarp(); }
 
-// Whether no other thread of the warp has this number.
-__device__ __forceinline__ bool only_mine(int v) { return __popc(__match_any_sync(0xffffffffu, v)) == 1; }
+// Whether a thread of the warp before this one has this number.
+__device__ __forceinline__ bool earlier_has(int v) {
+    return (__match_any_sync(0xffffffffu, v) & ((1u << (threadIdx.x & 31)) - 1)) != 0;
+}
+
+// The first thread of the warp for which it holds; 32 if there is none.
+__device__ __forceinline__ int first_vote(bool own) {
+    unsigned votes = __ballot_sync(0xffffffffu, own);
+    return votes == 0 ? 32 : __ffs((int)votes) - 1;
+}
 
 // Whether it holds for one of the two fits of a warp.
 __device__ __forceinline__ bool either(bool own) { return __any_sync(0xffffffffu, own); }

@@ -4,29 +4,8 @@
 // same way at the same time: one whose fit has ended goes along and leaves no trace.
 #if PART_FUSED
 
-// Numbers of a lane's state, filled up to vectors, and of a strip's.
-#define WIDE (Q <= 2 ? Q : Q == 3 || Q == 7 ? Q + 1 : (Q + 1) / 2 * 2)
-#define LINE (WIDE * 16)
-#define VECTOR (WIDE % 4 == 0 ? 4 : WIDE % 2 == 0 ? 2 : 1)
-
 // Numbers of one block's gradient.
 #define NUMBERS (UNITS * (2 * Q + 1) + Q)
-
-__device__ __forceinline__ void read_state(const float *from, float *to) {
-    float wide[WIDE];
-#pragma unroll
-    for (int i = 0; i < WIDE; i += VECTOR) read_vector<VECTOR>(from + i, wide + i);
-#pragma unroll
-    for (int k = 0; k < Q; k++) to[k] = wide[k];
-}
-
-__device__ __forceinline__ void write_state(float *to, const float *from) {
-    float wide[WIDE];
-#pragma unroll
-    for (int k = 0; k < WIDE; k++) wide[k] = k < Q ? from[k < Q ? k : 0] : 0.0f;
-#pragma unroll
-    for (int i = 0; i < WIDE; i += VECTOR) write_vector<VECTOR>(to + i, wide + i);
-}
 
 // What half a warp has at hand, in shared memory but for the states. Places are the launch's, so that they cost no
 // registers. Inputs, targets and sample numbers are each thread's own: nobody else reads them.
@@ -105,19 +84,6 @@ __device__ __forceinline__ void finish(const Sums &sums, float *grad, int lane) 
     }
 }
 
-// The sums over lanes of a row of the output function and its bias.
-__device__ __forceinline__ void finish_row(const float *row, float bias, float *grad, int lane) {
-    float sixteen[16];
-#pragma unroll
-    for (int k = 0; k < 16; k++) sixteen[k] = k < Q ? row[k < Q ? k : 0] : k == Q ? bias : 0.0f;
-    float sum = sum_sixteen(sixteen);
-    if (lane <= Q) grad[lane] = sum;
-    if (Q == 16) {
-        sum = sum_lanes(bias);
-        if (lane == 0) grad[Q] = sum;
-    }
-}
-
 // One number of a sample.
 __device__ __forceinline__ void copy_input(float *to, const float *from) {
 #if SHARED_INPUTS
@@ -148,7 +114,7 @@ __device__ __forceinline__ void fetch_samples(const Launch &L, const Fit &fit, c
         if (L.kind != ENERGY) async_copy<1>(own.y(L) + strip * 16 + lane, y + row);
         float *to = own.x(L) + strip * L.d * 16 + lane;
 #pragma unroll 1
-        for (int i = 0; i < L.d; i++) copy_input(to + i * 16, x + row * L.d + i);
+        for (int i = 0; i < L.d; i++) copy_input(to + i * 16, x + row * row_len(L) + i);
     }
     async_group();
 }
@@ -239,9 +205,10 @@ __device__ __forceinline__ void turn(const Launch &L, const Fit &fit, const Own 
         }
     }
     for (int strip = 0; strip < L.all_strips; strip++) {
-        float g[Q];
-        output_backward(L, own.params, own.g_out(L) + strip * L.outputs * 16 + lane, g);
-        write_state(own.g(L) + strip * LINE + lane * WIDE, g);
+        const float *g_out[1] = {own.g_out(L) + strip * L.outputs * 16 + lane};
+        float g[1][Q];
+        output_backward<1>(L, own.params, g_out, g);
+        write_state(own.g(L) + strip * LINE + lane * WIDE, g[0]);
     }
     const float *last = own.z + L.iterations * L.all_strips * LINE + lane * WIDE;
     for (int c = 0; c < L.outputs; c++) {
@@ -328,8 +295,11 @@ __device__ __forceinline__ void behind(const Launch &L, const Own &own, int star
             const float *z = own.coming(L) + buffer * BACK * LINE + lane * WIDE;
             buffer ^= 1;
             bool more = strip + BACK < end;
-            fetch_states(L, own, more || t == 0 ? t : t - 1, more ? strip + BACK : start, end,
-                         own.coming(L) + buffer * BACK * LINE, lane);
+            // Nothing is under way at the end: copies to one place are in no order.
+            if (more || t > 0)
+                fetch_states(L, own, more ? t : t - 1, more ? strip + BACK : start, end, own.coming(L) + buffer * BACK * LINE, lane);
+            else
+                async_group();
             async_wait<1>();
 #endif
             float states[BACK][Q], gradients[BACK][Q], *at[BACK];
@@ -351,8 +321,7 @@ __device__ __forceinline__ void behind(const Launch &L, const Own &own, int star
     }
 }
 
-// The products of the input function, as many columns at once as make sixteen numbers.
-#define COLUMNS (16 / Q)
+// The products of the input function.
 __device__ __forceinline__ void input_products(const Launch &L, const Own &own, int lane) {
     for (int first = 0; first <= L.d; first += COLUMNS) {
         float sums[16];
@@ -410,8 +379,9 @@ __device__ __forceinline__ void information_lines(const Launch &L, const Fit &fi
         int i = strip * 16 + lane, at = strip * L.outputs * 16 + lane;
         double weight = sqrt((double)(i < L.batch ? fit.weight : 0.0f));
         information_seed(L, fit, signs, i, weight, own.out(L) + at, own.g_out(L) + at);
+        const float *g_out[1] = {own.g_out(L) + at};
         float g[1][Q], z[1][Q], coming[Q];
-        output_backward(L, own.params, own.g_out(L) + at, g[0]);
+        output_backward<1>(L, own.params, g_out, g);
         read_state(last + strip * LINE, coming);
         for (int c = 0; c < L.outputs; c++) {
             float left = own.g_out(L)[at + c * 16], *to = rows + (output_at(L) + c * (Q + 1)) * 16;
@@ -609,7 +579,7 @@ KERNEL_AT(fused, 32, FUSED_BLOCKS) {
     for (int strip = L.strips; strip < L.all_strips; strip++)
         for (int i = 0; i < L.d; i++) {
             int first = (strip - L.strips) * 16, node = first + lane;
-            own.x(L)[(strip * L.d + i) * 16 + lane] = L.node_x[(size_t)(node < L.nodes ? node : first) * L.d + i];
+            own.x(L)[(strip * L.d + i) * 16 + lane] = L.node_x[(size_t)(node < L.nodes ? node : first) * row_len(L) + i];
         }
     for (int i = 0; i < WIDE; i++) own.g(L)[L.all_strips * LINE + lane * WIDE + i] = 0.0f;
     int last = L.update + L.updates, update = L.update;

@@ -9,6 +9,7 @@
 
 #define __device__ static inline
 #define __forceinline__
+#define __noinline__
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
 
@@ -141,15 +142,26 @@ static inline bool either(bool own) {
     return any;
 }
 
-// Whether no other thread of the warp has this number.
-static inline bool only_mine(int v) {
+// Whether a thread of the warp before this one has this number.
+static inline bool earlier_has(int v) {
     unsigned first = block->current / 32 * 32;
     block->numbers[block->current] = v;
     sync_warp();
-    int found = 0;
-    for (int i = 0; i < 32; i++) found += block->numbers[first + i] == v;
+    bool found = false;
+    for (unsigned i = first; i < block->current; i++) found = found || block->numbers[i] == v;
     sync_warp();
-    return found == 1;
+    return found;
+}
+
+// The first thread of the warp for which it holds; 32 if there is none.
+static inline int first_vote(bool own) {
+    unsigned first = block->current / 32 * 32;
+    block->votes[block->current] = own;
+    sync_warp();
+    int vote = 0;
+    while (vote < 32 && !block->votes[first + vote]) vote++;
+    sync_warp();
+    return vote;
 }
 
 template <typename T>

@@ -15,8 +15,9 @@ extern "C" int loopfit_launch(const char *name, unsigned grid, unsigned threads,
         {"scoring", scoring},
 #elif PART_REFRESH
         {"refresh", refresh},
-#else
+#elif PART_VALIDATE
         {"validate", validate},
+#else
         {"permute_shared", permute_shared},
         {"permute_global", permute_global},
 #endif

@@ -5,7 +5,7 @@ enum { RUNNING, DIVERGED };
 
 // One fit: its samples, its state, its settings.
 struct Fit {
-    const float *x, *y;              // training samples, row by row
+    const float *x, *y;              // training samples, row by row, inputs filled up to vectors of four
     const float *valid_x, *valid_y;  // validation samples
     const double *valid_constant;    // log y! of counts
     float *theta, *best, *m, *v;     // packed coefficients and Adam's moments
@@ -58,8 +58,10 @@ struct Launch {
     int32_t resumed;                 // scoring: whether the gradient of the first is there
     int32_t lined;                   // scoring: whether the gradient and the lines of one more are left behind
     int32_t stage_start;             // whether the optimiser is fresh
-    int32_t parts, epochs;           // blocks of a fit's epochs, and epochs of a block
+    int32_t parts;                   // blocks of a fit's epochs
     int32_t all_strips;              // of a batch and of the nodes
+    int32_t units;                   // a block a fit: hidden units of a tile, at most UNITS
+    int32_t near;                    // whether states lie in shared memory, where a kernel can have them in both places
     Half half;
 };
 
@@ -68,11 +70,20 @@ __device__ __forceinline__ uint32_t *order_of(const Launch &L, const Fit &fit, i
     return fit.order + (size_t)(epoch % (L.most / (fit.n / L.batch) + 2)) * fit.n;
 }
 
+// Numbers from one sample's inputs to the next one's: whole vectors of four.
+__device__ __forceinline__ int row_len(const Launch &L) { return (L.d + 3) / 4 * 4; }
+
 // A hidden unit's row of W1, its bias and its column of W2, filled up to whole vectors of four.
 #define UNIT ((2 * Q + 1 + 3) / 4 * 4)
 
-// Numbers of a strip's state.
-#define STATE (Q * 16)
+// Numbers of a lane's state, filled up to vectors, and of a strip's.
+#define WIDE (Q <= 2 ? Q : Q == 3 || Q == 7 ? Q + 1 : (Q + 1) / 2 * 2)
+#define LINE (WIDE * 16)
+#define VECTOR (WIDE % 4 == 0 ? 4 : WIDE % 2 == 0 ? 2 : 1)
+
+// With a block a fit, strips of a group whose products are added together, and words of their states and gradients on their way.
+#define PRODUCTS (STRIPS > 1 ? 2 : 1)
+#define COMING (STRIPS > 1 ? 4 * PRODUCTS * LINE : 0)
 
 __device__ __forceinline__ const float *units_of(const Launch &L, const float *params, int block) {
     return params + L.input_len + block * L.block_len;
@@ -115,4 +126,20 @@ __device__ __forceinline__ void write_vector(float *to, const float *from) {
 __device__ __forceinline__ void read_unit(const float *from, float *to) {
 #pragma unroll
     for (int i = 0; i < UNIT; i += 4) read_vector<4>(from + i, to + i);
+}
+
+__device__ __forceinline__ void read_state(const float *from, float *to) {
+    float wide[WIDE];
+#pragma unroll
+    for (int i = 0; i < WIDE; i += VECTOR) read_vector<VECTOR>(from + i, wide + i);
+#pragma unroll
+    for (int k = 0; k < Q; k++) to[k] = wide[k];
+}
+
+__device__ __forceinline__ void write_state(float *to, const float *from) {
+    float wide[WIDE];
+#pragma unroll
+    for (int k = 0; k < WIDE; k++) wide[k] = k < Q ? from[k < Q ? k : 0] : 0.0f;
+#pragma unroll
+    for (int i = 0; i < WIDE; i += VECTOR) write_vector<VECTOR>(to + i, wide + i);
 }

@@ -4,7 +4,7 @@
 // Hidden units that a thread has under way at once: few where many fits hide the waiting, all where their number is known.
 #if PART_FUSED
 constexpr int UNDER_WAY = UNITS;
-#elif PART_SCORING
+#elif PART_SCORING || STRIPS > 2
 constexpr int UNDER_WAY = 2;
 #else
 constexpr int UNDER_WAY = 4;
@@ -19,18 +19,24 @@ __device__ __forceinline__ void input_rows(const Launch &L, const float *params,
     for (int k = 0; k < Q; k++)
 #pragma unroll
         for (int m = 0; m < M; m++) z[m][k] = params[k * (d + 1) + d];
-    for (int i = 0; i < d; i++) {
-        float x_i[M];
+#pragma unroll 1
+    for (int first = 0; first < d; first += 4) {
+        float four[M][4];
 #pragma unroll
-        for (int m = 0; m < M; m++) {
-            x_i[m] = x[m][i];
-            if (KEEP) keep[m][i * 16] = x_i[m];
-        }
+        for (int m = 0; m < M; m++) read_vector<4>(x[m] + first, four[m]);
 #pragma unroll
-        for (int k = 0; k < Q; k++) {
-            float w = params[k * (d + 1) + i];
+        for (int c = 0; c < 4; c++) {
+            int i = first + c;
+            if (i >= d) break;
 #pragma unroll
-            for (int m = 0; m < M; m++) z[m][k] = fmaf(w, x_i[m], z[m][k]);
+            for (int m = 0; m < M; m++)
+                if (KEEP) keep[m][i * 16] = four[m][c];
+#pragma unroll
+            for (int k = 0; k < Q; k++) {
+                float w = params[k * (d + 1) + i];
+#pragma unroll
+                for (int m = 0; m < M; m++) z[m][k] = fmaf(w, four[m][c], z[m][k]);
+            }
         }
     }
 }
@@ -77,14 +83,13 @@ __device__ __forceinline__ void block_backward(const float *units, int r, const 
         read_unit(units + j * UNIT, unit);
 #pragma unroll
         for (int m = 0; m < M; m++) {
-            float u = unit[Q], slope;
+            float u = unit[Q], h;
 #pragma unroll
             for (int k = 0; k < Q; k++) u = fmaf(unit[k], z[m][k], u);
-            float h = activate(u, &slope);
             float a = unit[Q + 1] * g[m][0];
 #pragma unroll
             for (int k = 1; k < Q; k++) a = fmaf(unit[Q + 1 + k], g[m][k], a);
-            a = through_activation(a, h, slope);
+            a = activate_back(u, a, &h);
 #pragma unroll
             for (int k = 0; k < Q; k++) next[m][k] = fmaf(unit[k], a, next[m][k]);
         }
@@ -138,14 +143,17 @@ __device__ void derivative_row(const Launch &L, const Fit &fit, float y, float w
     }
     int classes = L.outputs;
     float top = -INFINITY;
+#pragma unroll 2
     for (int c = 0; c < classes; c++) top = greater(clip(out[16 * c], bound), top);
     float total = 0.0f;
+#pragma unroll 2
     for (int c = 0; c < classes; c++) {
         float e = exp_lane(clip(out[16 * c], bound) - top);
         total = total + e;
         g_out[16 * c] = e;
     }
     float scale = 1.0f / total;
+#pragma unroll 2
     for (int c = 0; c < classes; c++) {
         float away = y - (float)c;
         float minus_hit = 0.25f > away * away ? -1.0f : 0.0f;
@@ -154,14 +162,36 @@ __device__ void derivative_row(const Launch &L, const Fit &fit, float y, float w
     }
 }
 
-// W^T g_out of one sample.
-__device__ __forceinline__ void output_backward(const Launch &L, const float *params, const float *g_out, float *g) {
+// W^T g_out of M samples.
+template <int M>
+__device__ __forceinline__ void output_backward(const Launch &L, const float *params, const float *const *g_out, float (*g)[Q]) {
     const float *rows = params + output_at(L);
 #pragma unroll
-    for (int k = 0; k < Q; k++) g[k] = 0.0f;
-    for (int c = 0; c < L.outputs; c++) {
-        float own = g_out[16 * c];
+    for (int m = 0; m < M; m++)
 #pragma unroll
-        for (int k = 0; k < Q; k++) g[k] = fmaf(rows[c * (Q + 1) + k], own, g[k]);
+        for (int k = 0; k < Q; k++) g[m][k] = 0.0f;
+#pragma unroll 1
+    for (int c = 0; c < L.outputs; c++)
+#pragma unroll
+        for (int m = 0; m < M; m++) {
+            float own = g_out[m][16 * c];
+#pragma unroll
+            for (int k = 0; k < Q; k++) g[m][k] = fmaf(rows[c * (Q + 1) + k], own, g[m][k]);
+        }
+}
+
+// Columns of the input function whose products are sixteen numbers.
+#define COLUMNS (16 / Q)
+
+// The sums over lanes of a row of the output function and its bias.
+__device__ __forceinline__ void finish_row(const float *row, float bias, float *grad, int lane) {
+    float sixteen[16];
+#pragma unroll
+    for (int k = 0; k < 16; k++) sixteen[k] = k < Q ? row[k < Q ? k : 0] : k == Q ? bias : 0.0f;
+    float sum = sum_sixteen(sixteen);
+    if (lane <= Q) grad[lane] = sum;
+    if (Q == 16) {
+        sum = sum_lanes(bias);
+        if (lane == 0) grad[Q] = sum;
     }
 }

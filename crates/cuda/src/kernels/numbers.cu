@@ -123,7 +123,7 @@ __device__ double scale_double(double x, int n) {
     return x * __longlong_as_double((long long)(1023 + n) << 52);
 }
 
-__device__ double exp_double(double x) {
+__device__ __noinline__ double exp_double(double x) {
     const double LN2HI = 6.93147180369123816490e-01, LN2LO = 1.90821492927058770002e-10;
     unsigned hx = (unsigned)((uint64_t)__double_as_longlong(x) >> 32);
     int sign = (int)(hx >> 31);
@@ -170,7 +170,7 @@ __device__ double log_series(double z) {
     return t2 + t1;
 }
 
-__device__ double log_double(double x) {
+__device__ __noinline__ double log_double(double x) {
     uint64_t bits = (uint64_t)__double_as_longlong(x);
     unsigned hx = (unsigned)(bits >> 32);
     int k = 0;
@@ -195,7 +195,7 @@ __device__ double log_double(double x) {
         + dk * 6.93147180369123816490e-01;
 }
 
-__device__ double log1p_double(double x) {
+__device__ __noinline__ double log1p_double(double x) {
     uint64_t bits = (uint64_t)__double_as_longlong(x);
     unsigned hx = (unsigned)(bits >> 32);
     double f = 0.0, c = 0.0;
@@ -228,11 +228,11 @@ __device__ double log1p_double(double x) {
         + dk * 6.93147180369123816490e-01;
 }
 
-__device__ double softplus(double x) {
+__device__ __noinline__ double softplus(double x) {
     return x > 0.0 ? x + log1p_double(exp_double(-x)) : log1p_double(exp_double(x));
 }
 
-__device__ double sigmoid_double(double x) {
+__device__ __noinline__ double sigmoid_double(double x) {
     if (x >= 0.0) return 1.0 / (1.0 + exp_double(-x));
     double e = exp_double(x);
     return e / (1.0 + e);

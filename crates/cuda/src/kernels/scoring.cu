@@ -17,16 +17,16 @@ __device__ void node_masses(const Launch &L, const Fit &fit, const Work &w) {
     __syncthreads();
 }
 
-// Lines of the factor of the information: [strip][padded word][lane], and the roots of masses behind them.
-__device__ void information_rows(const Launch &L, const Fit &fit, const Work &w, uint64_t signs) {
+// Derivatives whose products are the lines of the information's factor, and the roots of masses behind those.
+__device__ void information_seeds(const Launch &L, const Fit &fit, const Work &w, uint64_t signs) {
     int lane = threadIdx.x & 15, group = threadIdx.x >> 4, groups = blockDim.x >> 4;
     bool energy = L.kind == ENERGY;
     int first = energy ? L.strips : 0, strips = energy ? L.node_strips : L.strips;
     size_t lines = (size_t)(L.padded + 1) * 16;
     if (energy) node_masses(L, fit, w);
     for (int s = group; s < strips; s += groups) {
-        int strip = first + s, i = s * 16 + lane;
-        size_t at = (size_t)strip * L.outputs * 16 + lane;
+        int i = s * 16 + lane;
+        size_t at = (size_t)(first + s) * L.outputs * 16 + lane;
         if (energy) {
             float root = i < L.nodes ? (float)sqrt(fit.terms[L.nodes + i]) : 0.0f;
             w.g_out[at] = fabsf(w.out[at]) <= fit.output_bound ? root : 0.0f;
@@ -35,19 +35,7 @@ __device__ void information_rows(const Launch &L, const Fit &fit, const Work &w,
             double weight = sqrt((double)(i < L.batch ? fit.weight : 0.0f));
             information_seed(L, fit, signs, i, weight, w.out + at, w.g_out + at);
         }
-        backward_strips<1>(L, w, strip, groups, lane);
     }
-    __syncthreads();
-    int chunks = (L.r + UNITS - 1) / UNITS, tiles = L.blocks * chunks, others = L.blocks + L.outputs + Q;
-    for (int task = group; task < strips * tiles; task += groups) {
-        int s = task / tiles, tile = task % tiles;
-        unit_products<true>(L, w, tile / chunks, tile % chunks * UNITS, first + s, first + s + 1, 1, lane, fit.rows + s * lines);
-    }
-    for (int task = group; task < strips * others; task += groups) {
-        int s = task / others;
-        other_products<true>(L, w, task % others, first + s, first + s + 1, 1, lane, fit.rows + s * lines);
-    }
-    __syncthreads();
 }
 
 // What the threads of a block share while they solve.
@@ -120,15 +108,13 @@ __device__ void solve(const Launch &L, const Fit &fit, double *x, Shared &shared
     }
 }
 
-KERNEL(scoring, GRADIENT_THREADS) {
+KERNEL_AT(scoring, GRADIENT_THREADS, GRADIENT_BLOCKS) {
     Fit &fit = L.fits[blockIdx.x];
     if (fit.status != RUNNING) return;
     begin_stage(L, fit);
     Work w;
     float *rest = lay_out_shared(L, fit, w);
-#if SHARED_STATES
-    rest = w.x + (size_t)w.strips * L.d * 16;
-#endif
+    rest = states_near(L) ? w.x + (size_t)w.strips * L.d * 16 : rest + 4 + (blockDim.x >> 4) * COMING;
     Shared &shared = *reinterpret_cast<Shared *>(rest);
     double *direction = reinterpret_cast<double *>(rest) + sizeof(Shared) / 8;
     float *params = const_cast<float *>(w.params);
@@ -141,15 +127,17 @@ KERNEL(scoring, GRADIENT_THREADS) {
     for (int update = L.update; update < last + L.lined; update++) {
         if (L.resumed && update == L.update) {
             for (int i = threadIdx.x; i < L.padded; i += blockDim.x) w.grad[i] = fit.gradient[i];
+            __syncthreads();
         } else {
             w.rows = batch_rows(L, fit, update);
-            passes(L, fit, w);
-            products(L, w);
+            forward_pass(L, fit, w);
+            for (int lined = 0; lined <= (update == last); lined++) {
+                if (lined) information_seeds(L, fit, w, nth(fit.signs, (uint64_t)update));
+                back_pass(L, fit, w, lined);
+            }
         }
-        __syncthreads();
         if (update == last) {
             for (int i = threadIdx.x; i < L.padded; i += blockDim.x) fit.gradient[i] = w.grad[i];
-            information_rows(L, fit, w, nth(fit.signs, (uint64_t)update));
             break;
         }
         double rate = fit.rates[update];

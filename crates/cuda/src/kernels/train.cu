@@ -2,11 +2,16 @@
 
 // Padded coefficients from packed ones.
 __device__ __forceinline__ void spread(const Launch &L, const float *packed, float *params) {
+#pragma unroll 2
     for (int i = threadIdx.x; i < L.padded; i += blockDim.x) params[i] = L.fixed[i];
     __syncthreads();
+#pragma unroll 2
     for (int i = threadIdx.x; i < L.packed; i += blockDim.x) params[L.place[i]] = packed[i];
     __syncthreads();
 }
+
+// Where many fits share a processor, its memory has no room for states.
+__device__ __forceinline__ bool states_near(const Launch &L) { return STRIPS == 1 && L.near; }
 
 // Shared memory: coefficients and their gradient, one number for all, states and their gradients if there is room.
 __device__ __forceinline__ float *lay_out_shared(const Launch &L, const Fit &fit, Work &w) {
@@ -14,17 +19,15 @@ __device__ __forceinline__ float *lay_out_shared(const Launch &L, const Fit &fit
     w.params = params;
     w.grad = params + L.padded;
     float *common = w.grad + L.padded;
-#if SHARED_STATES
-    lay_out(L, common + 4, w);
-#else
-    lay_out(L, fit.scratch, w);
-#endif
+    lay_out(L, states_near(L) ? common + 4 : fit.scratch, w);
+    w.coming = common + 4 + (threadIdx.x >> 4) * COMING;
     return common;
 }
 
 // A fresh stage starts at the best checkpoint.
 __device__ __forceinline__ void begin_stage(const Launch &L, Fit &fit) {
     if (!L.stage_start) return;
+#pragma unroll 1
     for (int i = threadIdx.x; i < L.packed; i += blockDim.x) {
         fit.theta[i] = fit.best[i];
         fit.m[i] = 0.0f;
@@ -60,7 +63,7 @@ __device__ __forceinline__ float gradient_scale(const Launch &L, const Fit &fit,
 }
 
 #if PART_ADAM
-KERNEL(adam, GRADIENT_THREADS) {
+KERNEL_AT(adam, GRADIENT_THREADS, GRADIENT_BLOCKS) {
     Fit &fit = L.fits[blockIdx.x];
     if (fit.status != RUNNING) return;
     begin_stage(L, fit);
@@ -71,9 +74,8 @@ KERNEL(adam, GRADIENT_THREADS) {
     int made = 0;
     for (int update = L.update; update < L.update + L.updates; update++) {
         w.rows = batch_rows(L, fit, update);
-        passes(L, fit, w);
-        products(L, w);
-        __syncthreads();
+        forward_pass(L, fit, w);
+        back_pass(L, fit, w, false);
         if (threadIdx.x < 16) {
             float scale = gradient_scale(L, fit, w.grad, L.place, threadIdx.x);
             if (threadIdx.x == 0) common[0] = scale;
@@ -85,6 +87,7 @@ KERNEL(adam, GRADIENT_THREADS) {
             break;
         }
         const float *schedule = fit.schedule + 3 * (size_t)update;
+#pragma unroll 2
         for (int i = threadIdx.x; i < L.packed; i += blockDim.x) {
             int at = L.place[i];
             float rate = L.outgoing[i] ? fit.outgoing_rate : 1.0f;
@@ -93,6 +96,7 @@ KERNEL(adam, GRADIENT_THREADS) {
         made++;
         __syncthreads();
     }
+#pragma unroll 1
     for (int i = threadIdx.x; i < L.packed; i += blockDim.x) fit.theta[i] = params[L.place[i]];
     if (threadIdx.x == 0) fit.made = L.update - L.ordered + made;
 }

@@ -1,8 +1,8 @@
 // The validation loss, in 64 bits, and the best checkpoint.
-#if PART_COMMON || PART_SCORING
+#if PART_VALIDATE || PART_SCORING
 
 // The pairwise sum of the processor: halves down to 32 terms. Every node of the tree has a slot.
-__device__ double pairwise_sum(const double *terms, int n, double *slots) {
+__device__ __noinline__ double pairwise_sum(const double *terms, int n, double *slots) {
     int depth = 0;
     while (((n - 1) >> depth) + 1 > 32) depth++;
     for (int level = depth; level >= 0; level--) {
@@ -37,7 +37,7 @@ __device__ double pairwise_sum(const double *terms, int n, double *slots) {
 }
 
 // The largest number among values; `room` is as long.
-__device__ double largest(const double *values, int n, double *room) {
+__device__ __noinline__ double largest(const double *values, int n, double *room) {
     double top = -INFINITY;
     for (int i = threadIdx.x; i < n; i += blockDim.x) top = values[i] > top ? values[i] : top;
     if (threadIdx.x < n) room[threadIdx.x] = top;
@@ -64,7 +64,7 @@ __device__ double log_sum_exp(const double *values, int n, double *terms, double
 }
 #endif
 
-#if PART_COMMON
+#if PART_VALIDATE
 // The negative log density of one target.
 __device__ double nll_row(const Launch &L, const Fit &fit, int row, const float *out) {
     float bound = fit.output_bound;
@@ -85,10 +85,10 @@ __device__ double nll_row(const Launch &L, const Fit &fit, int row, const float 
 }
 
 // Terms of rows, or clipped outputs of nodes.
-__device__ void terms_of(const Launch &L, const Fit &fit, const float *params, const float *x, int n, bool nodes, double *terms,
+__device__ __noinline__ void terms_of(const Launch &L, const Fit &fit, const float *params, const float *x, int n, bool nodes, double *terms,
                          float *room) {
     for (int row = threadIdx.x; row < n; row += blockDim.x) {
-        const float *inputs[1] = {x + (size_t)row * L.d};
+        const float *inputs[1] = {x + (size_t)row * row_len(L)};
         float z[1][Q];
         input_rows<1, false>(L, params, inputs, nullptr, z);
         for (int t = 0; t < L.iterations; t++) {

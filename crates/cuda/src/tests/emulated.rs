@@ -87,7 +87,7 @@ impl Device for Arc<Emulated> {
         Ok(1 << 30)
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Address, Fault> {
+    fn allocate(&self, _: u64, bytes: usize) -> Result<Address, Fault> {
         let layout = Layout::from_size_align(bytes, 256).unwrap();
         // SAFETY: the size is not zero.
         let address = unsafe {
@@ -100,13 +100,13 @@ impl Device for Arc<Emulated> {
         Ok(address)
     }
 
-    fn release(&self, address: Address) {
+    fn release(&self, _: u64, address: Address) {
         let layout = self.memory.lock().unwrap().remove(&address).unwrap();
         // SAFETY: allocated above with this layout.
         unsafe { dealloc(address as *mut u8, layout) };
     }
 
-    fn queue(&self) -> Result<u64, Fault> {
+    fn queue(&self, _: bool) -> Result<u64, Fault> {
         Ok(0)
     }
 
@@ -156,11 +156,12 @@ impl Device for Arc<Emulated> {
 
 fn some_variant() -> Variant {
     Variant {
-        part: Part::Common,
+        part: Part::Validate,
         q: 2,
         activation: 3,
         threads: 256,
         units: 1,
+        strips: 1,
         shared_states: false,
         shared_inputs: false,
         single: false,

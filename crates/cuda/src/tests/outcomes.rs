@@ -32,6 +32,7 @@ fn compare(specs: &[FitSpec], kernels: Kernels) {
 fn adam_in_blocks_has_the_bits_of_the_processor() {
     let specs: Vec<FitSpec> = (0..12).map(|i| spec(i, false)).collect();
     compare(&specs, Kernels::Block);
+    compare(&specs, Kernels::Blocks);
 }
 
 #[test]
@@ -44,6 +45,7 @@ fn adam_in_half_warps_has_the_bits_of_the_processor() {
 fn scoring_has_the_bits_of_the_processor() {
     let specs: Vec<FitSpec> = (0..12).map(|i| spec(i, true)).collect();
     compare(&specs, Kernels::Block);
+    compare(&specs, Kernels::Blocks);
     compare(&specs, Kernels::HalfWarp);
 }
 
@@ -93,6 +95,7 @@ fn neighbours_and_groups_of_strips_change_nothing() {
         specs.push(spec);
     }
     compare(&specs, Kernels::Block);
+    compare(&specs, Kernels::Blocks);
     compare(&specs, Kernels::HalfWarp);
     let outcomes = Engine::new(2)
         .unwrap()

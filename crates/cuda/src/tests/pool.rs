@@ -30,18 +30,18 @@ impl Device for Arc<Weak> {
     fn free_memory(&self) -> Result<usize, Fault> {
         self.device.free_memory()
     }
-    fn allocate(&self, bytes: usize) -> Result<Address, Fault> {
+    fn allocate(&self, queue: u64, bytes: usize) -> Result<Address, Fault> {
         if bytes > self.most_bytes {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(Fault::Memory(bytes >> 20));
         }
-        self.device.allocate(bytes)
+        self.device.allocate(queue, bytes)
     }
-    fn release(&self, address: Address) {
-        self.device.release(address);
+    fn release(&self, queue: u64, address: Address) {
+        self.device.release(queue, address);
     }
-    fn queue(&self) -> Result<u64, Fault> {
-        self.device.queue()
+    fn queue(&self, _: bool) -> Result<u64, Fault> {
+        self.device.queue(false)
     }
     fn close(&self, queue: u64) {
         self.device.close(queue);

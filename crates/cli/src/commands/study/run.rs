@@ -117,9 +117,8 @@ pub(super) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             other => other?,
         }
         if shard == Shard::WHOLE {
-            for (number, _) in steps {
-                write_report(&store, &studies[number], &studies, &a.folder, global)?;
-            }
+            let done: Vec<&Named> = steps.iter().map(|(number, _)| &studies[*number]).collect();
+            write_own_reports(&store, &done, &studies, &a.folder, global)?;
         }
     }
     if let Some(cache) = &cache {
@@ -203,18 +202,28 @@ fn steps(entered: &[Entered<'_>], shard: Shard, beside: bool) -> Vec<Vec<(usize,
     steps.into_iter().map(|step| vec![step]).collect()
 }
 
-/// The report of a study that is done, and the page that leads to it.
-fn write_report(
+/// The reports of studies that are done, beside one another, and the page that leads to them.
+fn write_own_reports(
     store: &Store,
-    named: &Named,
+    done: &[&Named],
     studies: &[Named],
     folder: &FolderArgument,
     global: &Global,
 ) -> Result<()> {
     let out = beside(store.path());
-    write_reports(store, std::slice::from_ref(named), &out, folder, global)?;
+    let written: Vec<Result<_>> = std::thread::scope(|scope| {
+        let write = |named| write_reports(store, std::slice::from_ref(named), &out, folder, global);
+        let threads = done.iter().map(|named| scope.spawn(move || write(*named)));
+        let threads: Vec<_> = threads.collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined
+            .map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    written.into_iter().collect::<Result<Vec<_>>>()?;
     let index = write_index(store, &out)?;
-    if Some(&named.name) == studies.last().map(|last| &last.name) {
+    let last = |named: &&Named| Some(&named.name) == studies.last().map(|last| &last.name);
+    if done.iter().any(last) {
         output::wrote(&index[0], global);
     }
     Ok(())
