@@ -104,6 +104,8 @@ def interrupts():
     """Seconds from Ctrl-C to KeyboardInterrupt in work of every kind that would go on for hours; a fit and predictions afterwards."""
     from loopfit import LoopClassifier, LoopDensity, LoopRegressor, compare
 
+    # Shells start what runs in the background with Ctrl-C ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(3000, 8))
     y = np.sin(5 * X[:, 0]) * X[:, 1] + X[:, 2]
