@@ -1,14 +1,21 @@
-"""Speeds of the package in processor time, which other work on the machine hardly changes, and its memory.
+"""Speeds of the package in processor time, which other work on the machine hardly changes, its memory, and how soon it hears Ctrl-C.
 
-    python python/benches/speed.py
+    python python/benches/speed.py               # all
+    python python/benches/speed.py interrupts    # Ctrl-C alone
 """
 
+import os
 import resource
+import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
+
+# Updates that take days.
+ENDLESS = 10**11
 
 
 def imports():
@@ -93,9 +100,51 @@ def memory():
     print(f"memory of predict, {model.model_}: {more:.1f} MiB beyond {many.nbytes / 2**20:.0f} MiB of inputs")
 
 
+def interrupts():
+    """Seconds from Ctrl-C to KeyboardInterrupt in work of every kind that would go on for hours; a fit and predictions afterwards."""
+    from loopfit import LoopClassifier, LoopDensity, LoopRegressor, compare
+
+    # Shells start what runs in the background with Ctrl-C ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(3000, 8))
+    y = np.sin(5 * X[:, 0]) * X[:, 1] + X[:, 2]
+    more, most, classes = np.tile(X, (10, 1)), np.tile(X, (1000, 1)), (10 * X[:, 0]).astype(int)
+    loop = LoopRegressor(256, method="loop", effort=64, n_jobs=1).fit(X[:50], y[:50])
+    long = {
+        "selection": lambda: LoopRegressor(256, effort="strong").fit(more, np.tile(y, 10)),
+        "classes": lambda: LoopClassifier(256, effort="strong").fit(more, np.tile(classes, 10)),
+        "search": lambda: LoopRegressor(256, effort=ENDLESS).fit(X, y),
+        "density": lambda: LoopDensity(256, effort=ENDLESS).fit(X[:, :3]),
+        "curve": lambda: LoopRegressor(effort="strong").budget_curve(more, np.tile(y, 10)),
+        "comparison": lambda: compare(X, y, 256, effort=ENDLESS),
+        "predictions": lambda: [loop.predict(most) for _ in range(10**6)],
+        "automatic": lambda: LoopRegressor(256, effort=ENDLESS, iterations="auto").fit(X, y),
+    }
+    for name, work in long.items():
+        sent = []
+
+        def interrupt():
+            time.sleep(0.4)
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
+        try:
+            work()
+        except KeyboardInterrupt:
+            print(f"interrupt: {name} {time.monotonic() - sent[0]:.3f} s", flush=True)
+    small = LoopRegressor(6, method="single", effort="quick").fit(X[:60], y[:60])
+    print(f"interrupt: the interpreter is intact, {len(small.predict(X)):,} predictions after it")
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["interrupts"]:
+        interrupts()
+        sys.exit()
     # First, while nothing else has raised the peak.
     memory()
     imports()
     predictions()
     overhead()
+    interrupts()

@@ -186,6 +186,9 @@ class LoopEstimator(BaseEstimator):  # type: ignore[misc, unused-ignore]
             The files that were written; without a path, the contents.
         """
         check_is_fitted(self, "model_")
+        for what, text in (("to", to), ("name", name)):
+            if not isinstance(text, str):
+                raise TypeError(f"{what} is a text, not {text!r}")
         files, contents = self.model_.export(to, path, name, every_iteration)
         return contents if files is None else files
 
@@ -371,13 +374,13 @@ def threads(value: Any) -> int:
     None is one for each core, or what ``OMP_NUM_THREADS`` says, as joblib sets it for its workers; -1 is one for each core, and so
     is more than there are.
     """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if value is None:
         text = os.environ.get("OMP_NUM_THREADS", "")
         # Workers of joblib that are told nothing share the machine with each other.
-        return int(text) if text.isdecimal() else int(distributed.in_worker())
+        return min(int(text), cores) if text.isdecimal() else int(distributed.in_worker())
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise TypeError(f"n_jobs is a whole number or None, not {value!r}")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     count = int(value)
     if count == 0:
         raise ValueError("n_jobs is 1 or more, or -1 for one thread for each core, not 0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import ENOENT
+from errno import EISDIR, ENOENT
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,8 @@ def can_be_shown(plot: Any) -> None:
     folder = Path(plot).absolute().parent
     if not folder.is_dir():
         raise FileNotFoundError(ENOENT, "cannot write a figure where there is no folder", str(folder))
+    if Path(plot).is_dir():
+        raise IsADirectoryError(EISDIR, "cannot write a figure over a folder", str(plot))
 
 
 def shown(svg: str, plot: Any) -> Figure:

@@ -196,7 +196,7 @@ class LoopRegressor(RegressorMixin, LoopEstimator):  # type: ignore[misc, unused
             The ends of the intervals.
         """
         check_is_fitted(self, "model_")
-        real("level", level, 0.0, 1.0)
+        real("level", level, 1e-6, 1.0)
         half = self.model_.half_width(level)
         y = self.predict(X)
         return y - half, y + half

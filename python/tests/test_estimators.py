@@ -62,6 +62,8 @@ def test_intervals(fitted, table):
         fitted.predict_interval(X, 0.9999)
     with pytest.raises(TypeError, match="level is a number, not 'most'"):
         fitted.predict_interval(X, "most")
+    with pytest.raises(ValueError, match="level is at least 1e-06 and at most 1, not 0"):
+        fitted.predict_interval(X, 0)
 
 
 def test_memory_of_any_kind_gives_the_same_bits(fitted, table):
@@ -373,6 +375,8 @@ def test_figures_that_cannot_be_written_are_refused_before_the_work(table, tmp_p
     for ask in asking:
         with pytest.raises(FileNotFoundError, match="no folder"):
             ask(tmp_path / "absent" / "figure.svg")
+        with pytest.raises(IsADirectoryError, match="over a folder"):
+            ask(tmp_path)
         with pytest.raises(TypeError, match="plot is True, False or the path of an SVG file, not 7"):
             ask(7)
 
@@ -415,8 +419,11 @@ def test_progress_is_shown(table, capsys):
     assert said.out == ""
 
 
-def test_threads_and_seeds(table):
+def test_threads_and_seeds(table, monkeypatch):
     X, y = table
+    monkeypatch.setenv("OMP_NUM_THREADS", str(10**30))
+    LoopRegressor(12, method="loop", **QUICK).fit(X, y)
+    monkeypatch.delenv("OMP_NUM_THREADS")
     one = LoopRegressor(12, method="loop", n_jobs=1, **QUICK).fit(X, y)
     two = LoopRegressor(12, method="loop", n_jobs=2, **QUICK).fit(X, y)
     many = LoopRegressor(12, method="loop", n_jobs=10**9, **QUICK).fit(X, y)

@@ -160,6 +160,8 @@ def test_exports(table, tmp_path):
     assert "tiny_predict" in model.export("c", name="tiny")
     with pytest.raises(ValueError, match="exported to one of c, rust, js, onnx, html"):
         model.export("java")
+    with pytest.raises(TypeError, match="to is a text, not None"):
+        model.export(None)
     with pytest.raises(ValueError, match="ends in|must end|name"):
         model.export("c", tmp_path / "model.txt")
 
