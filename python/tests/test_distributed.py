@@ -102,6 +102,12 @@ def children(of):
     return below
 
 
+def workers_of_ray(task):
+    """Workers of this process's cluster that are at a task; others may have clusters on this machine too."""
+    own = children(os.getpid())
+    return [process for process in processes(f"ray::{task}") if process in own]
+
+
 @contextlib.contextmanager
 def killing(find, most=2, period=0.4):
     """Kills processes that `find` names while something is done, one after the other; a list of them."""
@@ -226,19 +232,19 @@ def test_workers_of_joblib_that_die_are_replaced(study, tmp_path):
 
 def test_workers_of_ray_that_die_are_replaced(ray, study, tmp_path):
     protocol, export, alone = study
-    with killing(lambda: processes("ray::_make_of_store"), most=3, period=0.3) as killed:
+    with killing(lambda: workers_of_ray("_make_of_store"), most=3, period=0.3) as killed:
         [state] = distributed.run_study(protocol, tmp_path / "out", ray)
     assert killed and state["complete"]
     assert export(tmp_path / "out") == export(alone)
     X = np.random.default_rng(2).uniform(size=(200, 3))
     estimator = LoopRegressor(32, effort=32_000).set_params(method="loop")
     alone = estimator.fit(X, X[:, 0]).model_.to_bytes()
-    with killing(lambda: processes("ray::_make_of_store"), most=1, period=0.2), distributed.over(ray):
+    with killing(lambda: workers_of_ray("_make_of_store"), most=1, period=0.2), distributed.over(ray):
         assert estimator.fit(X, X[:, 0]).model_.to_bytes() == alone
     # Seeds of a comparison are begun again by Ray.
     asked = {"budget": 16, "seeds": 6, "effort": "quick", "method": "loop"}
     expected = compare(X, X[:, 0], **asked)
-    with killing(lambda: processes("ray::_one_seed"), most=1, period=0.1), distributed.over(ray):
+    with killing(lambda: workers_of_ray("_one_seed"), most=1, period=0.1), distributed.over(ray):
         together = compare(X, X[:, 0], **asked)
     pd.testing.assert_frame_equal(expected, together, check_exact=True)
 
@@ -251,7 +257,7 @@ sys.path.append(sys.argv[3])
 import ray
 from ray.cluster_utils import Cluster
 from loopfit.distributed import run_study
-from test_distributed import processes
+from test_distributed import workers_of_ray
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
 node = cluster.add_node(num_cpus=2)
 ray.init(address=cluster.address, log_to_driver=False)
@@ -261,7 +267,7 @@ over = threading.Event()
 killed = []
 def die():
     while not over.wait(0.02):
-        if len(processes("ray::_make_of_store")) > 1:
+        if len(workers_of_ray("_make_of_store")) > 1:
             cluster.remove_node(node, allow_graceful=False)
             killed.append(node)
             return

@@ -1,7 +1,7 @@
 //! Where fits are kept for all studies: `--cache`.
 
 use crate::output;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use loopfit_report::number;
 use loopfit_study::cache::Cache;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ impl CacheArgument {
     pub(crate) fn absolute(&self) -> Result<Option<String>> {
         let absolute = |named: String| {
             let (kind, folder) = split(&named);
-            let folder = std::path::absolute(folder)?;
+            let folder = std::path::absolute(folder).context("--cache names no folder")?;
             Ok(format!("{kind}{}", folder.display()))
         };
         self.named().map(absolute).transpose()

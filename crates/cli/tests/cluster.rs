@@ -138,6 +138,12 @@ fn jobs_are_submitted_once_and_go_on() {
     let content = |out: &str| place.ok(&format!("study export {out} --json"));
     assert!(content("runs/merged") == content("whole"));
     place.write("queue", "");
+    // Where nobody says what is queued, nothing is submitted.
+    let squeue = place.read("bin/squeue");
+    place.write("bin/squeue", "#!/bin/sh\nexit 1\n");
+    assert!(!task(&place, "runs/slurm/submit.sh", 0).status.success());
+    assert_eq!(lines(&place, "submitted"), 3);
+    place.write("bin/squeue", String::from_utf8(squeue).unwrap());
     let done = submit(&place, "--now");
     assert_eq!(
         (&done["left"], &done["array_job"]),
@@ -213,6 +219,15 @@ fn the_status_of_shards() {
             .ok("study status runs")
             .contains("shard-3-of-3.sqlite")
     );
+    // What another protocol measured is not of this one.
+    let plan = "study plan mine.toml --shards 2 --measured";
+    place.ok("study merge runs --out merged");
+    place.ok(&format!("{plan} merged"));
+    place.write("mine.toml", STUDY.replace("400", "800"));
+    let refused = place.run(&format!("{plan} merged"));
+    assert_eq!(refused.status.code(), Some(3));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("another protocol"), "{said}");
     place.write("runs/shard-2-of-3.sqlite", "not a store");
     let output = place.run("study status runs --check --json");
     assert_eq!(output.status.code(), Some(1));
@@ -252,6 +267,33 @@ fn a_cache_between_studies() {
     assert_eq!(refused.status.code(), Some(3));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains("cannot write group/mine.toml"), "{said}");
+    // What is damaged ends no run, but is said.
+    place.write("database/fits.sqlite", "cut off");
+    let said = run("group/mine.toml", "e", "database");
+    assert!(said.contains("the cache did not work"), "{said}");
+}
+
+/// SQLite takes a name that begins with `file:` for an address, and what follows a question mark for its options.
+#[test]
+fn names_that_look_like_addresses() {
+    let place = Place::new();
+    place.write("mine.toml", STUDY);
+    for shard in ["1/2", "2/2"] {
+        let run = format!("study run mine.toml --shard {shard} --quiet");
+        // A cache in the run directory is no shard of it.
+        place.ok(&format!(
+            "{run} --out file:a?mode=memory --cache file:a?mode=memory"
+        ));
+    }
+    place.ok("study status file:a?mode=memory --check");
+    place.ok("study merge file:a?mode=memory --out file:b");
+    assert_eq!(
+        place.json("study status file:b")["studies"][0]["complete"],
+        true
+    );
+    let files = ["file:a?mode=memory", "file:b", "mine.toml"];
+    assert_eq!(place.files(), files);
+    assert!(!place.read("file:a?mode=memory/fits.sqlite").is_empty());
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub(crate) mod record;
 use crate::StudyError;
 use crate::store::{Store, StoredFit};
 use database::Database;
+pub(crate) use database::FILE;
 use files::Files;
 use loopfit_numerics::text::hex;
 use sha2::{Digest, Sha256};
@@ -45,9 +46,23 @@ impl std::fmt::Debug for Cache {
     }
 }
 
+/// A cache that cannot be opened, and why: runs go without it.
+struct Unusable(String);
+
+impl Shelf for Unusable {
+    fn read(&self, _: &str) -> Result<Option<Vec<u8>>, String> {
+        Err(self.0.clone())
+    }
+
+    fn write(&self, _: &str, _: &[u8]) -> Result<(), String> {
+        Err(self.0.clone())
+    }
+}
+
 impl Cache {
     /// A database in a folder, for any number of processes of one machine. A network file system is refused: the processes of a
-    /// machine agree on who writes by memory that they share.
+    /// machine agree on who writes by memory that they share. So is a database of something else; one that cannot be read or written
+    /// gives nothing, and [`Cache::trouble`] tells.
     pub fn database(folder: &Path) -> Result<Self, StudyError> {
         make(folder)?;
         if let Some(kind) = mounts::network(folder) {
@@ -56,7 +71,11 @@ impl Cache {
                 kind,
             });
         }
-        Ok(Self::new(folder, Box::new(Database::open(folder)?)))
+        let shelf: Box<dyn Shelf> = match Database::open(folder)? {
+            Ok(database) => Box::new(database),
+            Err(why) => Box::new(Unusable(why)),
+        };
+        Ok(Self::new(folder, shelf))
     }
 
     /// A folder of files, for any number of machines.
@@ -168,6 +187,13 @@ pub(crate) fn key(spec: &str, bits: &str) -> String {
 }
 
 fn make(folder: &Path) -> Result<(), StudyError> {
+    // An empty name would be the working directory.
+    if folder.as_os_str().is_empty() {
+        return Err(StudyError::File {
+            path: "the cache".to_string(),
+            why: "no folder is named for it".to_string(),
+        });
+    }
     std::fs::create_dir_all(folder).map_err(|e| StudyError::File {
         path: folder.display().to_string(),
         why: e.to_string(),

@@ -98,13 +98,11 @@ pub enum StudyError {
         /// Why.
         why: String,
     },
-    /// A cache of fits that cannot be opened.
-    #[error("the cache {path} cannot be used: {why}; remove it, or name another folder")]
+    /// A database of something else where a cache of fits should be.
+    #[error("{path} is not a cache of fits that this program knows: name another folder")]
     Cache {
         /// The file.
         path: String,
-        /// Why.
-        why: String,
     },
     /// A database of fits on a network file system.
     #[error(

@@ -248,6 +248,8 @@ pub fn measured(
     let mut tasks = Vec::new();
     for one in prepared {
         let (name, study) = (&one.named.name, &one.named.study);
+        // Of another protocol the tasks may have the same names.
+        store.has(one.named)?;
         let confirmed = confirmed(store, name, study)?;
         tasks.push((
             name,

@@ -18,7 +18,7 @@ mod verify;
 pub(crate) use adopt::{Sibling, Watch, pause};
 pub use export::export;
 pub use files::stores_in;
-pub(crate) use files::{check_regular, check_store};
+pub(crate) use files::{check_regular, check_store, plain};
 pub use merge::{Part, merge, together};
 pub use verify::{Damage, Fault, Verified, verify};
 
@@ -131,8 +131,8 @@ impl Store {
         work(&self.lock()).map_err(|e| StudyError::store(&self.path, e))
     }
 
-    /// Enters a study. One that is there must have the same protocol.
-    pub fn begin(&self, named: &Named) -> Result<(), StudyError> {
+    /// Whether a study is here; with another protocol it is refused.
+    pub(crate) fn has(&self, named: &Named) -> Result<bool, StudyError> {
         let (name, hash) = (&named.name, named.study.hash());
         let known: Option<String> = self.with(|c| {
             let query = "SELECT hash FROM study WHERE name = ?";
@@ -145,12 +145,18 @@ impl Store {
                 found: short(&known),
                 expected: short(&hash),
             }),
-            Some(_) => Ok(()),
-            None => self.with(|c| {
-                let row = [name.clone(), hash, named.study.to_json()];
-                STUDY.insert(c, &row.map(Value::from))
-            }),
+            other => Ok(other.is_some()),
         }
+    }
+
+    /// Enters a study. One that is there must have the same protocol.
+    pub fn begin(&self, named: &Named) -> Result<(), StudyError> {
+        if self.has(named)? {
+            return Ok(());
+        }
+        let study = &named.study;
+        let row = [named.name.clone(), study.hash(), study.to_json()];
+        self.with(|c| STUDY.insert(c, &row.map(Value::from)))
     }
 
     /// The studies of the store, in the order of their names.

@@ -2,14 +2,14 @@
 
 use super::Shelf;
 use crate::StudyError;
-use crate::store::check_store;
+use crate::store::{check_store, plain};
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Its name in the folder.
-const FILE: &str = "fits.sqlite";
+pub(crate) const FILE: &str = "fits.sqlite";
 /// Marks the file as a cache of fits ("lfca").
 const APPLICATION: i64 = 0x6C66_6361;
 const VERSION: i64 = 1;
@@ -24,7 +24,8 @@ pub(super) struct Database {
 }
 
 impl Database {
-    pub(super) fn open(folder: &Path) -> Result<Self, StudyError> {
+    /// Or why it cannot be read or written; a database of something else is an error.
+    pub(super) fn open(folder: &Path) -> Result<Result<Self, String>, StudyError> {
         let path = folder.join(FILE);
         check_store(&path)?;
         let begin = Instant::now();
@@ -37,20 +38,19 @@ impl Database {
                 other => break other,
             }
         };
-        let why = match connection {
-            Ok(Some(connection)) => {
-                return Ok(Self {
-                    connection: Mutex::new(connection),
-                    path,
-                });
-            }
-            Ok(None) => "it is not a cache of fits that this program knows".to_string(),
-            Err(e) => e.to_string(),
-        };
-        Err(StudyError::Cache {
-            path: path.display().to_string(),
-            why,
-        })
+        match connection {
+            Ok(Some(connection)) => Ok(Ok(Self {
+                connection: Mutex::new(connection),
+                path,
+            })),
+            Ok(None) => Err(StudyError::Cache {
+                path: path.display().to_string(),
+            }),
+            Err(e) => Ok(Err(format!(
+                "{}: {e}; without it, or in another folder, a new one is made",
+                path.display()
+            ))),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
@@ -74,7 +74,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 
 /// None if the file is something else, which then stays as it is.
 fn prepared(path: &Path) -> rusqlite::Result<Option<Connection>> {
-    let c = Connection::open(path)?;
+    let c = Connection::open(plain(path))?;
     c.busy_timeout(PATIENCE)?;
     let pragma = |name: &str| c.pragma_query_value(None, name, |r| r.get::<_, i64>(0));
     let ours = || -> rusqlite::Result<bool> {

@@ -137,14 +137,22 @@ fn trouble_is_told_and_stops_nobody() {
     cache.keep(&fit);
     assert_eq!(cache.kept(), 0);
     assert!(cache.trouble().unwrap().contains("fits"));
-    // No database, and one of others.
+    // No database: the same. One of something else is refused, and so is a folder without a name.
     std::fs::write(folder.path().join("fits.sqlite"), "text, not a database").unwrap();
-    let refused = Cache::database(folder.path()).unwrap_err().to_string();
-    assert!(refused.contains("cannot be used"), "{refused}");
+    let cache = Cache::database(folder.path()).unwrap();
+    assert!(cache.find(&fit.spec, &fit.bits).is_none());
+    cache.keep(&fit);
+    assert_eq!(cache.kept(), 0);
+    assert!(cache.trouble().unwrap().contains("not a database"));
     let other = tempfile::tempdir().unwrap();
     let c = rusqlite::Connection::open(other.path().join("fits.sqlite")).unwrap();
     c.execute_batch("CREATE TABLE t (x)").unwrap();
     drop(c);
     let refused = Cache::database(other.path()).unwrap_err().to_string();
     assert!(refused.contains("not a cache of fits"), "{refused}");
+    let open: [Open; 2] = [Cache::database, Cache::files];
+    for open in open {
+        let refused = open(Path::new("")).unwrap_err().to_string();
+        assert!(refused.contains("no folder is named"), "{refused}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Store files: where they are, that they are files, and who writes to them.
 
-use crate::StudyError;
 use crate::task::WHOLE_FILE;
+use crate::{StudyError, cache};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -26,12 +26,13 @@ pub(super) fn lock(store: &Path) -> Result<File, StudyError> {
     }
 }
 
-/// The store files of a run directory, in the order of their names.
+/// The store files of a run directory, in the order of their names. A cache in the same directory is none of them.
 pub fn stores_in(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|e| e == "sqlite"))
+        .filter(|path| path.file_name().is_none_or(|name| name != cache::FILE))
         .collect();
     paths.sort();
     paths
@@ -63,6 +64,14 @@ pub(super) fn find(path: &Path) -> Result<PathBuf, StudyError> {
             path: path.display().to_string(),
             count: stores.len(),
         }),
+    }
+}
+
+/// A path for SQLite, which takes one that begins with `file:` for an address.
+pub(crate) fn plain(path: &Path) -> PathBuf {
+    match path.as_os_str().as_encoded_bytes().starts_with(b"file:") {
+        true => Path::new(".").join(path),
+        false => path.to_path_buf(),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::record::{CHOICE, FIT, SCORE, STUDY, TABLES, TALLY};
 use super::verify::{Damage, key, scan, text};
-use super::{APPLICATION, CHECKSUMS, VERSION, insert_task, read_study, schema};
+use super::{APPLICATION, CHECKSUMS, VERSION, insert_task, plain, read_study, schema};
 use crate::{StudyError, run};
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// An empty store in a new file.
 pub(super) fn fresh(path: &Path) -> Result<Connection, StudyError> {
     let wrong = |e| StudyError::store(path, e);
-    let connection = Connection::open(path).map_err(wrong)?;
+    let connection = Connection::open(plain(path)).map_err(wrong)?;
     let schema = schema(VERSION);
     connection
         .execute_batch(&format!(

@@ -1,7 +1,7 @@
 //! Shards into one store: the same bytes whatever their order.
 
 use super::backends::Maker;
-use super::files::{find_all, lock};
+use super::files::{find_all, lock, plain};
 use super::mend::{fresh, rewrite};
 use super::record::{FIT, TABLES, Table};
 use super::{Damage, Store, VERSION, short};
@@ -183,7 +183,7 @@ fn attached(
     work: impl FnOnce(&Connection) -> Result<(), StudyError>,
 ) -> Result<(), StudyError> {
     let wrong = |e| StudyError::store(own, e);
-    let name = other.display().to_string();
+    let name = plain(other).display().to_string();
     connection
         .execute("ATTACH DATABASE ? AS other", [name])
         .map_err(wrong)?;

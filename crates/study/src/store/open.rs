@@ -1,6 +1,6 @@
 //! Opening a store: for reading, if it is as it was written; for a run, mended if it is not.
 
-use super::files::{check_store, find, lock};
+use super::files::{check_store, find, lock, plain};
 use super::{APPLICATION, CHECKSUMS, Damage, Store, VERSION, mend, schema, verify};
 use crate::StudyError;
 use crate::task::Shard;
@@ -127,7 +127,7 @@ impl Store {
         // What a killed writer left is rolled back by the next reader, who must be able to write;
         // where nothing can be written, nothing was left half-done.
         let open = |access| {
-            let connection = Connection::open_with_flags(&path, access)?;
+            let connection = Connection::open_with_flags(plain(&path), access)?;
             connection.busy_timeout(PATIENCE)?;
             connection.pragma_query_value(None, "user_version", |r| r.get::<_, i64>(0))?;
             Ok(connection)
@@ -152,7 +152,7 @@ impl Store {
     /// A store ready to be written to, with its tables if it is new.
     fn prepared(path: &Path) -> Result<Self, StudyError> {
         let wrong = |e| StudyError::store(path, e);
-        let connection = Connection::open(path).map_err(wrong)?;
+        let connection = Connection::open(plain(path)).map_err(wrong)?;
         let prepare = |c: &Connection| {
             c.busy_timeout(PATIENCE)?;
             // A rollback journal: safe against a kill at any instant, and readable meanwhile.

@@ -115,7 +115,7 @@ pub(super) fn run(a: &Arguments, global: &Global) -> Result<Exit> {
             )),
             None => output::say(&format!(
                 "submit with `sh {}`",
-                folder.join(scripts::SUBMIT).display()
+                scripts::quote(&folder.join(scripts::SUBMIT).to_string_lossy())
             )),
         }
     }
@@ -191,9 +191,10 @@ fn submit(script: &Path) -> Result<[String; 2]> {
         .arg(script)
         .output()
         .context("cannot start sh")?;
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().collect::<Vec<_>>().join("; ");
     if !output.status.success() {
-        bail!("Slurm did not take the jobs: {said}");
+        bail!("Slurm did not take the jobs: {said} ({})", output.status);
     }
     if !said.is_empty() {
         output::say(&said);

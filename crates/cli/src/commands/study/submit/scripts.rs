@@ -173,8 +173,10 @@ for program in sbatch squeue; do
         exit 3
     fi
 done
+# Who does not know what is queued submits nothing.
 queued() {{
-    squeue --noheader --user="$(id -un)" --name="$1" --format=%F | sort -u | head -n 1 | tr -d ' '
+    listed=$(squeue --noheader --user="$(id -un)" --name="$1" --format=%F) || return 3
+    echo "$listed" | sort -u | head -n 1 | tr -d ' '
 }}
 array=$(queued {name})
 merge=
@@ -230,7 +232,7 @@ fn ranges(numbers: &BTreeSet<usize>) -> String {
 }
 
 /// A word of a shell's command.
-fn quote(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,".contains(c);
     match !text.is_empty() && text.chars().all(plain) {
         true => text.to_string(),

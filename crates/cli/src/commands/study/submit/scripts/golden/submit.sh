@@ -8,8 +8,10 @@ for program in sbatch squeue; do
         exit 3
     fi
 done
+# Who does not know what is queued submits nothing.
 queued() {
-    squeue --noheader --user="$(id -un)" --name="$1" --format=%F | sort -u | head -n 1 | tr -d ' '
+    listed=$(squeue --noheader --user="$(id -un)" --name="$1" --format=%F) || return 3
+    echo "$listed" | sort -u | head -n 1 | tr -d ' '
 }
 array=$(queued loopfit-0d91bfadedce)
 merge=
