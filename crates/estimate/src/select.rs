@@ -268,7 +268,7 @@ impl<'a> Problem<'a> {
                         Some(found) => {
                             let stream = of_method(method);
                             let judged = self.judged_again(found.clone(), stream);
-                            Some(judged.or(smaller(i), linear.as_ref(), stream))
+                            Some(judged.or(smaller(i), stream))
                         }
                         None => smaller(i).cloned(),
                     })

@@ -5,7 +5,7 @@ use loopfit_fitted::{ApplyError, DensityFacts};
 use loopfit_model::Network;
 use loopfit_numerics::text::count;
 use loopfit_search::Family;
-use loopfit_search::estimate::{Absence, Entry, Estimate, PREFERRED, RISEN, Rung};
+use loopfit_search::estimate::{Absence, CLEARLY, Entry, Estimate, Rung};
 use loopfit_search::fit::MethodFit;
 use loopfit_search::iterations::Chosen;
 use std::fmt::{Display, Formatter};
@@ -367,12 +367,9 @@ fn why_kept(best: Option<Method>, other: Option<Method>, z: f64) -> String {
         Some(method) => method.to_string(),
         None => "the linear model".to_string(),
     };
-    let (kept, margin) = match best {
-        None => ("The linear model stays unless a network is", PREFERRED),
-        Some(_) => (
-            "What a smaller cap delivers stays unless something is",
-            RISEN,
-        ),
+    let kept = match best {
+        None => "The linear model stays unless a network is",
+        Some(_) => "What a smaller cap delivers stays unless something is",
     };
     // What is shown allows for the choice among caps, and need not be in the order of the held-out losses themselves.
     if z < 0.05 {
@@ -381,9 +378,9 @@ fn why_kept(best: Option<Method>, other: Option<Method>, z: f64) -> String {
             name(other)
         );
     }
-    if z < margin {
+    if z < CLEARLY {
         return format!(
-            "{kept} better by {margin} standard errors on held-out rows; {}, whose error is smaller, is by {z:.1}.",
+            "{kept} better by {CLEARLY} standard errors on held-out rows; {}, whose error is smaller, is by {z:.1}.",
             name(other)
         );
     }
@@ -536,7 +533,7 @@ mod tests {
     fn the_best_says_why_it_has_not_the_smallest_error() {
         assert_eq!(
             why_kept(None, Some(Method::Loop), 1.24),
-            "The linear model stays unless a network is better by 2 standard errors on held-out rows; Loop, whose error is \
+            "The linear model stays unless a network is better by 1.5 standard errors on held-out rows; Loop, whose error is \
              smaller, is by 1.2."
         );
         assert_eq!(
