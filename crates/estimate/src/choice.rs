@@ -9,7 +9,7 @@ use loopfit_numerics::sum::{mean, standard_error};
 /// Standard errors by which held-out losses must be below those of something simpler to be preferred: of a network below those of the affine
 /// function, under a larger cap below those of what a smaller one delivers. It is the best of three methods, which is better by 0.8 by
 /// chance alone where all are alike. With one margin for both, what is preferred to something that is preferred is so too.
-pub const CLEARLY: f64 = 1.5;
+pub const PREFERRED: f64 = 1.5;
 /// As many for an affine function of fewer inputs or with zeros to be preferred to the one of all inputs: of numbers, and of classes, whose
 /// losses have tails so long that those of few rows make their standard errors look small.
 const FEWER: [f64; 2] = [2.0, 3.0];
@@ -195,7 +195,7 @@ impl Chosen {
         let Some(smaller) = smaller else {
             return self;
         };
-        let best = if self.is_better_than(smaller, CLEARLY) {
+        let best = if self.is_better_than(smaller, PREFERRED) {
             self.best
         } else {
             smaller.best.clone()
@@ -211,7 +211,7 @@ impl Chosen {
 
     /// Whether it is clearly better than the affine function, if there is one.
     fn is_preferred(&self, linear: Option<&Self>) -> bool {
-        linear.is_none_or(|linear| self.is_better_than(linear, CLEARLY))
+        linear.is_none_or(|linear| self.is_better_than(linear, PREFERRED))
     }
 }
 
@@ -254,7 +254,7 @@ impl Selection {
         let smallest = may.min_by(|(_, a), (_, b)| a.error.total_cmp(&b.error));
         let kept = kept.and_then(|slot| Some((slot, slots[slot]?)));
         let (slot, _) = match (smallest, kept) {
-            (Some(new), Some(kept)) if new.1.is_better_than(kept.1, CLEARLY) => new,
+            (Some(new), Some(kept)) if new.1.is_better_than(kept.1, PREFERRED) => new,
             (_, Some(kept)) => kept,
             (new, None) => new?,
         };
@@ -421,7 +421,7 @@ mod tests {
         // By 1.4 standard errors.
         let close = [0.97, 0.93, 1.05, 0.95];
         let t = paired(&close, &LINE);
-        assert!((1.0..CLEARLY).contains(&t), "{t}");
+        assert!((1.0..PREFERRED).contains(&t), "{t}");
         let line = selection(Some(&LINE), [Some(&close), None], None);
         assert_eq!(line.best(), Some(0));
         let larger = selection(Some(&LINE), [Some(&close), Some(&FIRST)], Some(&line));
@@ -455,7 +455,7 @@ mod tests {
             let second = step("second", &first);
             let third = step("third", &second);
             for (a, b) in [(&second, &first), (&third, &second), (&third, &first)] {
-                assert!(chosen(a).is_better_than(&chosen(b), CLEARLY));
+                assert!(chosen(a).is_better_than(&chosen(b), PREFERRED));
             }
         }
     }

@@ -5,7 +5,7 @@ use loopfit_fitted::{ApplyError, DensityFacts};
 use loopfit_model::Network;
 use loopfit_numerics::text::count;
 use loopfit_search::Family;
-use loopfit_search::estimate::{Absence, CLEARLY, Entry, Estimate, Rung};
+use loopfit_search::estimate::{Absence, Entry, Estimate, PREFERRED, Rung};
 use loopfit_search::fit::MethodFit;
 use loopfit_search::iterations::Chosen;
 use std::fmt::{Display, Formatter};
@@ -378,9 +378,9 @@ fn why_kept(best: Option<Method>, other: Option<Method>, z: f64) -> String {
             name(other)
         );
     }
-    if z < CLEARLY {
+    if z < PREFERRED {
         return format!(
-            "{kept} better by {CLEARLY} standard errors on held-out rows; {}, whose error is smaller, is by {z:.1}.",
+            "{kept} better by {PREFERRED} standard errors on held-out rows; {}, whose error is smaller, is by {z:.1}.",
             name(other)
         );
     }

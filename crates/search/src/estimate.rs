@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub(crate) use run::part_of_rows;
 
 pub use found::{Absence, Beside, Entry, Estimate, Rung};
-pub use loopfit_estimate::{CLEARLY, LOOP_ITERATIONS};
+pub use loopfit_estimate::{LOOP_ITERATIONS, PREFERRED};
 
 /// Work of each method at the efforts that have a name, in units of a tenth of a nanosecond of one core.
 pub const QUICK: f64 = 7e9;
