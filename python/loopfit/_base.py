@@ -371,14 +371,16 @@ def seed(value: Any) -> int:
 def threads(value: Any) -> int:
     """The number of threads; 0 is one for each core.
 
-    None is one for each core, or what ``OMP_NUM_THREADS`` says, as joblib sets it for its workers; -1 is one for each core, and so
+    None is one for each core, or what ``OMP_NUM_THREADS`` says, up to that, as joblib sets it for its workers; -1 is one for each core, and so
     is more than there are.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if value is None:
         text = os.environ.get("OMP_NUM_THREADS", "")
         # Workers of joblib that are told nothing share the machine with each other.
-        return min(int(text), cores) if text.isdecimal() else int(distributed.in_worker())
+        if text.isdecimal():
+            return min(int(text), cores) if len(text) <= 9 else cores
+        return int(distributed.in_worker())
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise TypeError(f"n_jobs is a whole number or None, not {value!r}")
     count = int(value)

@@ -188,7 +188,7 @@ class LoopRegressor(RegressorMixin, LoopEstimator):  # type: ignore[misc, unused
         X : array-like or data frame of shape (n_samples, n_features)
             The inputs.
         level : float, default=0.9
-            The probability; intervals come from residuals of rows that fits had not seen.
+            The probability, from 1e-6 to 1; intervals come from residuals of rows that fits had not seen.
 
         Returns
         -------

@@ -141,7 +141,12 @@ fn jobs_are_submitted_once_and_go_on() {
     // Where nobody says what is queued, nothing is submitted.
     let squeue = place.read("bin/squeue");
     place.write("bin/squeue", "#!/bin/sh\nexit 1\n");
-    assert!(!task(&place, "runs/slurm/submit.sh", 0).status.success());
+    let refused = task(&place, "runs/slurm/submit.sh", 0);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && said.contains("nothing was submitted"),
+        "{said}"
+    );
     assert_eq!(lines(&place, "submitted"), 3);
     place.write("bin/squeue", String::from_utf8(squeue).unwrap());
     let done = submit(&place, "--now");

@@ -23,6 +23,8 @@ pub(crate) struct Gpu {
     architecture: (i32, i32),
     processors: usize,
     shared_limit: usize,
+    /// Where its memory comes from.
+    pool: sys::CUmemoryPool,
     cache: Option<PathBuf>,
     /// The text of the kernels, and the hash of it and of what compiles it.
     text: String,
@@ -117,7 +119,11 @@ impl Gpu {
                     sys::cuMemPoolSetAttribute(pool, threshold, (&raw mut kept).cast()).result()
                 })
         }
-        .map_err(driver("the GPU has no pool of memory"))?;
+        .map_err(|e| {
+            // SAFETY: retained above; nothing of it is used.
+            let _ = unsafe { result::primary_ctx::release(device) };
+            driver("the GPU has no pool of memory")(e)
+        })?;
         let text = source(Side::Device);
         let mut text_hash = Sha256::new();
         text_hash.update(&text);
@@ -127,6 +133,7 @@ impl Gpu {
             text_hash,
             device,
             context,
+            pool,
             architecture,
             processors,
             shared_limit,
@@ -310,8 +317,16 @@ fn keep(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 impl Drop for Gpu {
     fn drop(&mut self) {
-        // SAFETY: retained in `new`; nothing of it is used after.
+        // Others in this process may go on with the context: they get back the memory that was kept, and what keeps it by default.
+        let mut kept = 0u64;
+        let threshold = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        let entered = self.enter().is_ok();
+        // SAFETY: the pool and the context are those of `new`, where the latter was retained; nothing of it is used after.
         unsafe {
+            if entered {
+                let _ = sys::cuMemPoolSetAttribute(self.pool, threshold, (&raw mut kept).cast());
+                let _ = sys::cuMemPoolTrimTo(self.pool, 0);
+            }
             let _ = result::primary_ctx::release(self.device);
         }
     }
@@ -367,7 +382,7 @@ impl Device for Arc<Gpu> {
 
     fn close(&self, queue: u64) {
         if self.enter().is_ok() {
-            // SAFETY: a stream of `queue`, closed once; work on it is waited for, so that its memory can go.
+            // SAFETY: a stream of `queue`, closed once; no work on it is under way when it ends.
             unsafe {
                 let _ = result::stream::synchronize(stream(queue));
                 let _ = result::stream::destroy(stream(queue));

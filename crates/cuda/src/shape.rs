@@ -298,7 +298,7 @@ impl Shape {
         // As many groups as have the same work; two are a warp.
         let tasks = strips.div_ceil(together);
         let least = match per_processor {
-            _ if few && alone => FEW_GROUPS.1,
+            _ if alone => FEW_GROUPS.1,
             _ if few => MANY_GROUPS,
             n if n <= SOME_FITS.0 => SOME_FITS.1,
             _ => 2,

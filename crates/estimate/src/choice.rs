@@ -7,8 +7,8 @@ use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::{mean, standard_error};
 
 /// Standard errors by which held-out losses must be below those of something simpler to be preferred: of a network below those of the affine
-/// function, under a larger cap below those of what a smaller one delivers. It is the best of three methods, which is better by 0.8 by
-/// chance alone where all are alike. With one margin for both, what is preferred to something that is preferred is so too.
+/// function, under a larger cap below those of what a smaller one delivers. The best of three methods is better by 0.8 by chance alone where
+/// all are alike. With one margin for both, what is preferred to something that is preferred is so too.
 pub const PREFERRED: f64 = 1.5;
 /// As many for an affine function of fewer inputs or with zeros to be preferred to the one of all inputs: of numbers, and of classes, whose
 /// losses have tails so long that those of few rows make their standard errors look small.

@@ -92,7 +92,12 @@ impl Pool {
             }
         }
         let most = urgencies.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        // While nothing waits or runs, the end is not to wait for kernels that nobody asked for.
+        let idle = queue.buckets.is_empty() && queue.running == 0;
         most.map(|(variant, _)| *variant).or_else(|| {
+            if idle {
+                return None;
+            }
             let mut later = queue.later.iter();
             later.find(|v| !queue.compiling.contains(v)).copied()
         })

@@ -29,11 +29,11 @@ const SUM: u8 = 0;
 const RELU: u8 = 1;
 const WHERE: u8 = 2;
 
-/// Rows of `W` numbers, which stay in registers.
-struct Wide<'a, const W: usize, const OWN: bool, const FINISH: u8>(Short<'a>);
+/// Rows of `W` numbers, which stay in registers; no products with them begin at rows of their own.
+struct Wide<'a, const W: usize, const FINISH: u8>(Short<'a>);
 
-/// Rows of any length to rows of `H` numbers, whose sums stay in registers.
-struct High<'a, const H: usize, const OWN: bool, const FINISH: u8>(Short<'a>);
+/// Rows of any length to rows of `H` numbers, whose sums stay in registers and are left as they are.
+struct High<'a, const H: usize, const OWN: bool>(Short<'a>);
 
 /// The products as both kinds of kernels take them.
 struct Short<'a> {
@@ -54,12 +54,12 @@ struct Short<'a> {
 
 /// Runs the kernel for a length that is known to be at most eight.
 macro_rules! of_length {
-    ($registers:expr, $kernel:ident, $length:expr, $own:literal, $finish:ident, $short:expr) => {
-        of_length!(@ $registers, $kernel, $length, $own, $finish, $short, 1 2 3 4 5 6 7 8)
+    ($registers:expr, $kernel:ident, $length:expr, $kind:tt, $short:expr) => {
+        of_length!(@ $registers, $kernel, $length, $kind, $short, 1 2 3 4 5 6 7 8)
     };
-    (@ $registers:expr, $kernel:ident, $length:expr, $own:literal, $finish:ident, $short:expr, $($value:literal)*) => {
+    (@ $registers:expr, $kernel:ident, $length:expr, $kind:tt, $short:expr, $($value:literal)*) => {
         match $length {
-            $($value => $registers.lanewise($kernel::<$value, $own, $finish>($short)),)*
+            $($value => $registers.lanewise($kernel::<$value, $kind>($short)),)*
             _ => unreachable!("short sides are not longer"),
         }
     };
@@ -112,12 +112,11 @@ impl Products<'_> {
             rows,
         };
         match (wide, has_own, finish) {
-            (true, false, SUM) => of_length!(registers, Wide, width, false, SUM, short),
-            (true, false, RELU) => of_length!(registers, Wide, width, false, RELU, short),
-            (true, false, WHERE) => of_length!(registers, Wide, width, false, WHERE, short),
-            (true, true, SUM) => of_length!(registers, Wide, width, true, SUM, short),
-            (false, false, SUM) => of_length!(registers, High, height, false, SUM, short),
-            (false, true, SUM) => of_length!(registers, High, height, true, SUM, short),
+            (true, false, SUM) => of_length!(registers, Wide, width, SUM, short),
+            (true, false, RELU) => of_length!(registers, Wide, width, RELU, short),
+            (true, false, WHERE) => of_length!(registers, Wide, width, WHERE, short),
+            (false, false, SUM) => of_length!(registers, High, height, false, short),
+            (false, true, SUM) => of_length!(registers, High, height, true, short),
             _ => return false,
         }
         true
@@ -144,7 +143,7 @@ macro_rules! by_tiles {
     };
 }
 
-impl<const W: usize, const OWN: bool, const FINISH: u8> Lanewise for Wide<'_, W, OWN, FINISH> {
+impl<const W: usize, const FINISH: u8> Lanewise for Wide<'_, W, FINISH> {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
         self.0.rows.div_ceil(PIECE)
@@ -156,7 +155,7 @@ impl<const W: usize, const OWN: bool, const FINISH: u8> Lanewise for Wide<'_, W,
     }
 }
 
-impl<const W: usize, const OWN: bool, const FINISH: u8> Wide<'_, W, OWN, FINISH> {
+impl<const W: usize, const FINISH: u8> Wide<'_, W, FINISH> {
     /// All outputs of rows `row..row + R`.
     #[inline(always)]
     fn tile<S: Simd, const R: usize>(&mut self, s: S, row: usize) {
@@ -165,22 +164,15 @@ impl<const W: usize, const OWN: bool, const FINISH: u8> Wide<'_, W, OWN, FINISH>
         let mut x = [[zero; W]; R];
         for r in 0..R {
             for j in 0..W {
-                // SAFETY: row + r is a row and W its length; `run_short` compared the lengths.
+                // SAFETY: row + r is a row and W its length; `check`, which `run_short` calls, compared the lengths.
                 x[r][j] = s.load(unsafe { short.from.get_unchecked((row + r) * W + j) });
             }
         }
         for i in 0..short.height {
-            // SAFETY: i is an output; `run_short` looked at the last coefficient and the last bias.
+            // SAFETY: i is an output; `check` looked at the last coefficient, `run_short` at the last bias.
             let (w, bias) = unsafe { (short.coefficients_of::<W>(i), short.bias_of(i)) };
             let bias = s.splat(bias);
             let mut sums = [bias; R];
-            if OWN {
-                for r in 0..R {
-                    // SAFETY: as long as `to`, see there.
-                    let own = unsafe { short.own.get_unchecked((row + r) * short.height + i) };
-                    sums[r] = s.add(s.load(own), bias);
-                }
-            }
             for j in 0..W {
                 let w = s.splat(w[j]);
                 for r in 0..R {
@@ -188,14 +180,14 @@ impl<const W: usize, const OWN: bool, const FINISH: u8> Wide<'_, W, OWN, FINISH>
                 }
             }
             for r in 0..R {
-                // SAFETY: row + r is a row and i an output; `run_short` compared the lengths.
+                // SAFETY: row + r is a row and i an output; `check`, which `run_short` calls, compared the lengths.
                 unsafe { short.finish::<S, FINISH>(s, (row + r) * short.height + i, sums[r]) };
             }
         }
     }
 }
 
-impl<const H: usize, const OWN: bool, const FINISH: u8> Lanewise for High<'_, H, OWN, FINISH> {
+impl<const H: usize, const OWN: bool> Lanewise for High<'_, H, OWN> {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
         self.0.rows.div_ceil(PIECE)
@@ -207,7 +199,7 @@ impl<const H: usize, const OWN: bool, const FINISH: u8> Lanewise for High<'_, H,
     }
 }
 
-impl<const H: usize, const OWN: bool, const FINISH: u8> High<'_, H, OWN, FINISH> {
+impl<const H: usize, const OWN: bool> High<'_, H, OWN> {
     /// All outputs of rows `row..row + R`.
     #[inline(always)]
     fn tile<S: Simd, const R: usize>(&mut self, s: S, row: usize) {
@@ -219,18 +211,18 @@ impl<const H: usize, const OWN: bool, const FINISH: u8> High<'_, H, OWN, FINISH>
             for r in 0..R {
                 sums[r][k] = bias;
                 if OWN {
-                    // SAFETY: row + r is a row and H its length; `run_short` compared the lengths.
+                    // SAFETY: row + r is a row and H its length; `check`, which `run_short` calls, compared the lengths.
                     let own = unsafe { short.own.get_unchecked((row + r) * H + k) };
                     sums[r][k] = s.add(s.load(own), bias);
                 }
             }
         }
         for j in 0..short.width {
-            // SAFETY: j is an input; `run_short` looked at the last coefficient.
+            // SAFETY: j is an input; `check` looked at the last coefficient.
             let w = unsafe { short.coefficients_of::<H>(j) };
             let mut x = [s.splat(0.0); R];
             for r in 0..R {
-                // SAFETY: row + r is a row, j < width; `run_short` compared the lengths.
+                // SAFETY: row + r is a row, j < width; `check`, which `run_short` calls, compared the lengths.
                 x[r] = s.load(unsafe { short.from.get_unchecked((row + r) * short.width + j) });
             }
             for k in 0..H {
@@ -242,8 +234,8 @@ impl<const H: usize, const OWN: bool, const FINISH: u8> High<'_, H, OWN, FINISH>
         }
         for r in 0..R {
             for k in 0..H {
-                // SAFETY: row + r is a row and H its length; `run_short` compared the lengths.
-                unsafe { short.finish::<S, FINISH>(s, (row + r) * H + k, sums[r][k]) };
+                // SAFETY: row + r is a row and H its length; `check`, which `run_short` calls, compared the lengths.
+                unsafe { short.finish::<S, SUM>(s, (row + r) * H + k, sums[r][k]) };
             }
         }
     }

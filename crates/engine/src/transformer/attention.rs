@@ -1,7 +1,7 @@
 //! Unmasked softmax attention of one head, every sample its own tokens.
 //!
 //! All products are between numbers of the same sample, so that both factors are rows of
-//! lanes; tiles of up to four by four of them share what they load.
+//! lanes; tiles of them share what they load: whole rows of short ones, up to four by four of others.
 #![allow(clippy::needless_range_loop)]
 
 /// `$part::<S, Q, R>($s, i, ...)` for rows `i..i + R`, all `$n` of them. Constant conditions: parts that a level does not have

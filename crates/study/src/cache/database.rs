@@ -46,10 +46,15 @@ impl Database {
             Ok(None) => Err(StudyError::Cache {
                 path: path.display().to_string(),
             }),
-            Err(e) => Ok(Err(format!(
-                "{}: {e}; without it, or in another folder, a new one is made",
-                path.display()
-            ))),
+            Err(e) => {
+                let code = e.sqlite_error_code();
+                let damaged = [ErrorCode::NotADatabase, ErrorCode::DatabaseCorrupt];
+                let remedy = match code.is_some_and(|code| damaged.contains(&code)) {
+                    true => "; without it, or in another folder, a new one is made",
+                    false => "",
+                };
+                Ok(Err(format!("{}: {e}{remedy}", path.display())))
+            }
         }
     }
 

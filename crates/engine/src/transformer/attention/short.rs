@@ -160,7 +160,7 @@ pub(super) fn gradients_of<S: Simd, const Q: usize, const R: usize>(
     }
 }
 
-/// Rows `i..i + R` of [`combine`].
+/// Rows `i..i + R` of [`super::combine`].
 #[inline(always)]
 pub(super) fn combine_of<S: Simd, const Q: usize, const R: usize>(
     s: S,

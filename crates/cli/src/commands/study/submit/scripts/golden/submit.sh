@@ -10,7 +10,10 @@ for program in sbatch squeue; do
 done
 # Who does not know what is queued submits nothing.
 queued() {
-    listed=$(squeue --noheader --user="$(id -un)" --name="$1" --format=%F) || return 3
+    listed=$(squeue --noheader --user="$(id -un)" --name="$1" --format=%F) || {
+        echo "squeue does not say what is queued: nothing was submitted" >&2
+        return 3
+    }
     echo "$listed" | sort -u | head -n 1 | tr -d ' '
 }
 array=$(queued loopfit-0d91bfadedce)
