@@ -40,7 +40,7 @@ def test_the_lock_is_free_while_fitting(table):
     other = threading.Thread(target=tick)
     other.start()
     begin = time.monotonic()
-    LoopRegressor(12, method="single", effort=2000).fit(X, y)
+    LoopRegressor(12, method="single", effort=200_000).fit(X, y)
     end = time.monotonic()
     over.set()
     other.join()
