@@ -190,18 +190,21 @@ impl Chosen {
         Self { best, ..self }
     }
 
-    /// What was selected under a smaller cap, unless this is clearly better.
+    /// What was selected under a smaller cap, with the error that it has there, unless this is clearly better.
     pub(crate) fn or(self, smaller: Option<&Self>, stream: Stream) -> Self {
         let Some(smaller) = smaller else {
             return self;
         };
-        let best = if self.is_better_than(smaller, PREFERRED) {
-            self.best
-        } else {
-            smaller.best.clone()
-        };
-        let finalists = [smaller.finalists.clone(), self.finalists].concat();
-        Self::new(best, self.grows, finalists, stream)
+        let finalists = [smaller.finalists.clone(), self.finalists.clone()].concat();
+        match self.is_better_than(smaller, PREFERRED) {
+            true => Self::new(self.best, self.grows, finalists, stream),
+            false => Self {
+                best: smaller.best.clone(),
+                error: smaller.error,
+                grows: self.grows,
+                finalists,
+            },
+        }
     }
 
     /// Whether its held-out losses are so many standard errors of the paired difference below those of another.

@@ -293,18 +293,62 @@ fn attempts(choice: &Choice, tape: &Tape, most: usize) -> u64 {
 }
 
 /// As [`finish`] to some rows, from fresh starts alone and with fewer attempts: what held-out rows are to judge.
-pub(crate) fn tried(choice: &Choice, rows: &Rows, stream: Stream, stop: Stop<'_>) -> Fit {
-    let tape = Tape::new(&choice.network);
-    let mut best = Best::new(choice, rows);
-    for attempt in 0..attempts(choice, &tape, JUDGING_ATTEMPTS) {
-        let fit = last(choice, rows, stream.nth(attempt), stop, stop);
-        best.meet(&tape, rows, &choice.inputs, fit);
-        if stop() || best.is_good() {
-            break;
+#[derive(Debug)]
+pub(crate) struct Tried<'a> {
+    choice: &'a Choice,
+    rows: Rows,
+    tape: Tape,
+    best: Best,
+    stream: Stream,
+    attempts: u64,
+}
+
+impl<'a> Tried<'a> {
+    pub(crate) fn new(choice: &'a Choice, rows: Rows, stream: Stream, stop: Stop<'_>) -> Self {
+        let tape = Tape::new(&choice.network);
+        let mut tried = Self {
+            best: Best::new(choice, &rows),
+            choice,
+            rows,
+            tape,
+            stream,
+            attempts: 0,
+        };
+        tried.go_on(stop);
+        tried
+    }
+
+    /// Further attempts, until one is good.
+    fn go_on(&mut self, stop: Stop<'_>) {
+        for _ in 0..attempts(self.choice, &self.tape, JUDGING_ATTEMPTS) {
+            let stream = self.stream.nth(self.attempts);
+            let fit = last(self.choice, &self.rows, stream, stop, stop);
+            self.best.meet(&self.tape, &self.rows, &self.choice.inputs, fit);
+            self.attempts += 1;
+            if stop() || self.best.is_good() {
+                break;
+            }
         }
     }
-    let (_, _, fit) = best.found.expect("at least one attempt");
-    fit
+
+    /// Mean loss of the rows.
+    pub(crate) fn loss(&self) -> f64 {
+        let (loss, _, _) = self.best.found.as_ref().expect("at least one attempt");
+        loss / self.rows.n as f64
+    }
+
+    /// Tries again as often as before if its mean loss is above this.
+    pub(crate) fn again(&mut self, good: f64, stop: Stop<'_>) {
+        if self.loss() > good && !self.tape.is_affine() && !stop() {
+            self.best.expected = good * self.rows.n as f64;
+            self.go_on(stop);
+        }
+    }
+
+    pub(crate) fn fit(self) -> Fit {
+        let (_, _, fit) = self.best.found.expect("at least one attempt");
+        fit
+    }
 }
 
 /// The last fit for which there is the most evidence so far: the one with the smallest loss may be the one with the weakest penalty.
@@ -377,9 +421,15 @@ fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>, give_up: St
         Fit::least_surprising(&fits).clone()
     };
     let first = choice.grown_from.first().unwrap_or(network);
-    let begin = |s| match choice.stepwise {
-        Some(count) => Fit::stepwise(first, &few, count, choice.steps, s, stop),
-        None => Fit::new(first, &few, choice.steps, s, stop),
+    let begin = |s| {
+        let fit = match choice.stepwise {
+            Some(count) => Fit::stepwise(first, &few, count, choice.steps, s, stop),
+            None => Fit::new(first, &few, choice.steps, s, stop),
+        };
+        match choice.pruned_to {
+            Some(count) => fit.pruned(first, &few, count, stop),
+            None => fit,
+        }
     };
     let mut best = best_of(&begin, stream);
     let wider = choice.grown_from.iter().skip(1).chain([network]);
@@ -389,9 +439,6 @@ fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>, give_up: St
     }
     if few.n < all.n {
         best = Fit::climbed(network, all, best.theta, best.prior, LAST_STEPS, stop);
-    }
-    if let Some(count) = choice.pruned_to {
-        best = best.pruned(network, all, count, stop);
     }
     best.with_factor(network, all, choice.factor, stop)
 }

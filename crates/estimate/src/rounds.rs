@@ -28,8 +28,9 @@ const STARTS: [usize; 2] = [1, 8];
 /// Starts where a good optimum is rare, and how much of a method's work these may be.
 const MOST_STARTS: usize = 24;
 const MORE_STARTS: f64 = 1.5;
-/// Rows of a fold below which there are no more: fits that differ there differ in how closely they follow few rows.
-const ROWS_FOR_MORE: usize = 200;
+/// Rows below which optima are not told apart, and as many for each number: fits that differ there differ in how closely they follow few rows.
+const ROWS_OF_OPTIMA: usize = 200;
+const ROWS_OF_OPTIMA_FOR_A_NUMBER: usize = 8;
 /// Networks with zeros, if there is work for them.
 const SPARSE: usize = 2;
 /// Starts of networks with zeros, whose fits begin with twice as many numbers and cost several times as much.
@@ -44,6 +45,11 @@ const SEARCH_WORK: f64 = 600.0;
 
 /// The cap to which the work of a request refers.
 const FULL_CAP: usize = 256;
+
+/// Whether a much smaller loss of a fit of so many numbers to so many rows says that its optimum is a better one.
+pub(crate) fn are_told_apart(rows: usize, numbers: usize) -> bool {
+    rows >= ROWS_OF_OPTIMA.min(ROWS_OF_OPTIMA_FOR_A_NUMBER * numbers)
+}
 
 /// The part of the work that is spent under a cap: smaller networks cost less, and larger ones wait.
 pub(crate) fn of_cap(cap: usize) -> f64 {
@@ -83,6 +89,7 @@ impl Rounds {
             candidates.iter().map(|c| work(&c.network)).sum::<f64>() / count
         };
         let (per_row, per_step) = (mean(&|w| row_work(w, factors)), mean(&solve_work));
+        let numbers = mean(&|w| w.count() as f64);
         let within =
             |value: f64, [least, most]: [usize; 2]| (value as usize).clamp(least, most.max(least));
         // Rows first, then candidates.
@@ -119,9 +126,9 @@ impl Rounds {
             folds: screen_folds,
             candidates: [screened, second, third],
             starts,
-            most_starts: match n < ROWS_FOR_MORE {
-                true => starts,
-                false => within(more, [starts, MOST_STARTS]),
+            most_starts: match are_told_apart(n, numbers as usize) {
+                true => within(more, [starts, MOST_STARTS]),
+                false => starts,
             },
         }
     }

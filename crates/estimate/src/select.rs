@@ -13,9 +13,9 @@ mod race;
 use crate::candidates::{Space, few_zeros};
 use crate::choice::{Choice, Chosen, Selection, by_evidence};
 use crate::curvature::Objective;
-use crate::fit::{Fit, tried};
+use crate::fit::{Fit, Tried};
 use crate::ranking::consensus;
-use crate::rounds::{full_linear_work, of_cap};
+use crate::rounds::{are_told_apart, full_linear_work, of_cap};
 use crate::rows::{Kind, Rows};
 use crate::tape::Tape;
 use deal::{Deal, Fold};
@@ -40,6 +40,8 @@ const SPARSE_LINEAR_WORK: f64 = 3.0;
 /// A good optimum is rare where this part of several fits has more than so many times the smallest loss.
 const RARE: f64 = 0.75;
 const POOR: f64 = 1.25;
+/// How often the fits of fresh folds are tried again that are poor beside the best of them.
+const AGAIN: usize = 3;
 /// Caps that are never lowered for want of rows.
 const LEAST_CAP: usize = 32;
 /// Rows for each number of a network at least, of several classes each as many times as it has bits to tell them apart.
@@ -340,9 +342,10 @@ impl<'a> Problem<'a> {
             let known = if full { lines.full.take() } else { None };
             let fits = known.unwrap_or_else(|| self.fits(&job, None, stream).0);
             job.pruned_to = pruned_to;
-            lines
-                .choices
-                .extend(by_evidence(self.judge(&job, None, &fits)));
+            let sparse = fits.par_iter().enumerate();
+            let sparse = sparse.map(|(fold, fit)| self.pruned(&job, fold, fit.clone()));
+            let judged = self.judge(&job, None, &sparse.collect::<Vec<_>>());
+            lines.choices.extend(by_evidence(judged));
             if full {
                 lines.full = Some(fits);
             }
@@ -391,7 +394,7 @@ impl<'a> Problem<'a> {
                 }
                 (None, None) => Fit::new(network, rows, job.steps, of, stop),
             };
-            (fold, fit)
+            (fold, self.pruned(job, fold, fit))
         };
         let of_starts = |starts: Range<usize>| -> Vec<(usize, Fit)> {
             let jobs = (0..folds).flat_map(|fold| starts.clone().map(move |s| (fold, s)));
@@ -414,7 +417,16 @@ impl<'a> Problem<'a> {
         (best.cloned().collect(), starts)
     }
 
-    /// Fits to all folds with zeros, if there are to be any, and each of the factors: what held-out rows say of them.
+    /// A fit to a fold with zeros, if there are to be any.
+    fn pruned(&self, job: &Job<'_>, fold: usize, fit: Fit) -> Fit {
+        let rows = &job.view.fitted[fold];
+        match job.pruned_to {
+            Some(count) => fit.pruned(job.network, rows, count, self.watch.stop),
+            None => fit,
+        }
+    }
+
+    /// The best fits to all folds with each of the factors: what held-out rows say of them.
     fn judge(&self, job: &Job<'_>, narrow: Option<&Choice>, fits: &[Fit]) -> Vec<Choice> {
         let Job {
             view,
@@ -427,18 +439,11 @@ impl<'a> Problem<'a> {
             ..
         } = *job;
         let stop = self.watch.stop;
-        let best: Vec<Fit> = (0..view.deal.folds.len())
-            .into_par_iter()
-            .map(|fold| match pruned_to {
-                Some(count) => fits[fold].pruned(network, &view.fitted[fold], count, stop),
-                None => fits[fold].clone(),
-            })
-            .collect();
         let tape = Tape::new(network);
         let held: Vec<Vec<(Held, f64)>> = (0..view.deal.folds.len())
             .into_par_iter()
             .map(|fold| {
-                let thetas = best[fold].with_factors(network, &view.fitted[fold], factors, stop);
+                let thetas = fits[fold].with_factors(network, &view.fitted[fold], factors, stop);
                 let fitted = &view.fitted[fold];
                 let objective = Objective::new(&tape, fitted).until(stop);
                 let judged = |theta: &Vec<f64>| {
@@ -476,7 +481,7 @@ impl<'a> Problem<'a> {
             fitted_loss: fitted_loss(f),
             outputs: of(f, |held| &held.0),
             held: view.deal.held.clone(),
-            fits: best.clone(),
+            fits: fits.to_vec(),
             fold_inputs: fold_inputs.clone(),
         };
         factors.iter().enumerate().map(choice).collect()
@@ -490,17 +495,29 @@ impl<'a> Problem<'a> {
         };
         let stream = stream.child("fresh");
         let choice = &chosen.best;
+        let inputs = |fold: &Fold| fold.ranking[..choice.network.d()].to_vec();
+        let stop = self.watch.stop;
         let folds = fresh.folds.par_iter().enumerate();
-        let held: Vec<Held> = folds
+        let mut tried: Vec<Tried<'_>> = folds
             .map(|(i, fold)| {
-                if (self.watch.stop)() {
-                    return Held::default();
-                }
-                let inputs = &fold.ranking[..choice.network.d()];
-                let rows = fold.fitted.with_inputs(inputs);
-                let fit = tried(choice, &rows, stream.nth(i as u64), self.watch.stop);
-                let held = fold.held.with_inputs(inputs);
-                self.held(&choice.network, &held, &fit.theta)
+                let rows = fold.fitted.with_inputs(&inputs(fold));
+                Tried::new(choice, rows, stream.nth(i as u64), stop)
+            })
+            .collect();
+        // Where one fold has found a good optimum, the others are given the chance to. Fits to few rows differ in how closely they follow them.
+        let numbers = choice.pruned_to.unwrap_or(choice.network.count());
+        let tell = fresh.folds.iter().all(|fold| are_told_apart(fold.fitted.n, numbers));
+        for _ in 0..if tell { AGAIN } else { 0 } {
+            let losses = tried.iter().map(Tried::loss);
+            let good = POOR * losses.fold(f64::INFINITY, f64::min);
+            tried.par_iter_mut().for_each(|tried| tried.again(good, stop));
+        }
+        let held: Vec<Held> = tried
+            .into_par_iter()
+            .zip(&fresh.folds)
+            .map(|(tried, fold)| {
+                let held = fold.held.with_inputs(&inputs(fold));
+                self.held(&choice.network, &held, &tried.fit().theta)
             })
             .collect();
         let (outputs, losses): (Vec<Vec<f64>>, Vec<Vec<f64>>) = held.into_iter().unzip();

@@ -5,13 +5,11 @@ use loopfit_fitted::{ApplyError, DensityFacts};
 use loopfit_model::Network;
 use loopfit_numerics::text::count;
 use loopfit_search::Family;
-use loopfit_search::estimate::{Absence, Entry, Estimate, PREFERRED, Rung};
+use loopfit_search::estimate::{Absence, CLEARLY, Entry, Estimate, PREFERRED, Rung};
 use loopfit_search::fit::MethodFit;
 use loopfit_search::iterations::Chosen;
 use std::fmt::{Display, Formatter};
 
-/// Standard errors of a paired difference at which a method is said to be better.
-const CLEARLY: f64 = 2.0;
 /// As many at which looping is said to pay or not. Fits to folds share most of their rows: with five of them the standard error of a difference is
 /// one and a half times what single rows say (Nadeau and Bengio, "Inference for the generalization error", 2003), so that these are two.
 const BEYOND: f64 = 3.0;
@@ -296,18 +294,23 @@ impl Fits {
         };
         let best = &estimate.entries[0];
         estimate.complete
+            && estimate.beats_constant()
             && best.method.is_some()
             && as_good(estimate).is_none()
             && 4 * best.network.count() > 3 * self.budget
     }
 
-    /// What the errors mean, in sentences: why the best has not the smallest one, where it has not, whether looping pays, whether a smaller cap would do, which rows the model has seen.
+    /// What the errors mean, in sentences: that nothing is better than a constant, or why the best has not the smallest error, where it has not,
+    /// whether looping pays and whether a smaller cap would do; then which rows the model has seen.
     pub fn conclusions(&self) -> Vec<String> {
         let Some(estimate) = self.estimate() else {
             return Vec::new();
         };
         let mut sentences = Vec::new();
-        if estimate.complete {
+        if estimate.complete && !estimate.beats_constant() {
+            sentences
+                .push("No model under this cap is clearly better than a constant.".to_string());
+        } else if estimate.complete {
             sentences.extend(smaller_error(estimate));
             sentences.extend(looping(estimate));
             sentences.extend(self.cap_needed(estimate));

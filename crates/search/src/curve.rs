@@ -1,7 +1,7 @@
 //! How many numbers a table needs: the error of what is selected under one cap after the other.
 
 use crate::SearchError;
-use crate::estimate::{Ask, Beside, Entry, Prepared};
+use crate::estimate::{Ask, Beside, CLEARLY, Entry, Prepared, WITHIN};
 use loopfit_engine::{Control, Threads};
 use loopfit_estimate::Choice;
 use loopfit_fitted::FittedModel;
@@ -9,12 +9,6 @@ use loopfit_numerics::text::count as counted;
 
 /// Caps of a curve unless others are asked for, as far as there are as many rows.
 pub const CAPS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
-
-/// Standard errors of an error by which it is below that of something else.
-const WITHIN: f64 = 1.0;
-/// Standard errors of a paired difference at which a model is clearly better than another; below it a smaller model is as good as the best, and an
-/// error does not fall. The best of several caps and methods is better by one of them by chance alone.
-pub const CLEARLY: f64 = 2.0;
 
 /// What was selected under one cap.
 #[derive(Clone, Debug)]
@@ -106,16 +100,13 @@ impl Curve {
                 ..ask.clone()
             };
             let (choice, best) = (&point.choice, &point.entries[0]);
-            // Often a larger cap keeps what a smaller one has; the error then allows for more that it was selected from.
+            // Often a larger cap keeps what a smaller one has.
             let kept = i.checked_sub(1);
             let kept = kept.filter(|before| self.points[*before].choice.is(choice));
             let model = match kept {
                 Some(before) => {
                     let mut model = models[before].clone();
                     model.provenance.budget = point.cap;
-                    if let Some(assessment) = &mut model.assessment {
-                        assessment.error = best.validation;
-                    }
                     model
                 }
                 None => prepared.model(threads, &ask, choice, best, control)?,
@@ -163,17 +154,10 @@ impl Curve {
         linear.min_by(|a, b| a.validation.total_cmp(&b.validation))
     }
 
-    /// Whether the best model's error is below that of a constant, and clearly so: by more than its standard error, or with an
-    /// error clearly below that of a linear model. If it only had to be below, one table of noise alone in three would be said
-    /// to need some numbers.
+    /// Whether the best model's error is [clearly below](Entry::beats) that of a constant.
     pub fn beats_constant(&self) -> bool {
-        let Some((best, last)) = self.best_of_all().zip(self.points.last()) else {
-            return false;
-        };
-        let gain = self.constant - best.validation;
-        let linear = self.linear(last);
-        gain > WITHIN * best.validation_se
-            || gain > 0.0 && linear.is_some_and(|linear| best.better_than(linear) > CLEARLY)
+        let best = self.best_of_all().zip(self.points.last());
+        best.is_some_and(|(best, last)| best.beats(self.constant, self.linear(last)))
     }
 
     /// Whether what is reached without a cap is below the best model's error by more than its standard error.

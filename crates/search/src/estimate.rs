@@ -17,9 +17,10 @@ use loopfit_numerics::stream::Stream;
 use part::{MANY, Part, thinned};
 use std::sync::Arc;
 
+pub(crate) use found::WITHIN;
 pub(crate) use run::part_of_rows;
 
-pub use found::{Absence, Beside, Entry, Estimate, Rung};
+pub use found::{Absence, Beside, CLEARLY, Entry, Estimate, Rung};
 pub use loopfit_estimate::{LOOP_ITERATIONS, PREFERRED};
 
 /// Work of each method at the efforts that have a name, in units of a tenth of a nanosecond of one core.

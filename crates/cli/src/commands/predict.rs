@@ -147,8 +147,7 @@ fn stream(
 fn level(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(level) if level > 0.0 && level < 1.0 => Ok(level),
-        Ok(_) => Err("it must be above 0 and below 1, such as 0.9".to_string()),
-        Err(e) => Err(e.to_string()),
+        _ => Err("it must be a number above 0 and below 1, such as 0.9".to_string()),
     }
 }
 

@@ -26,6 +26,8 @@ const STEPWISE_ROWS: usize = 3000;
 const STEPWISE_FOLDS: usize = 2;
 /// How much they may cost, relative to a method's work.
 const STEPWISE_WORK: f64 = 0.5;
+/// Starts of each fit with them at most, if there is work for them: what of them is left differs.
+const STEPWISE_STARTS: f64 = 3.0;
 
 /// The networks of a method under one cap.
 #[derive(Debug)]
@@ -66,10 +68,21 @@ impl<'a> Entrant<'a> {
     }
 }
 
+/// Units of one input each, added one by one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnitsOfOne {
+    /// The held-out loss of the first look at them.
+    loss: f64,
+    /// The activation for which it is smallest.
+    activation: Activation,
+    /// Starts of each fit.
+    starts: usize,
+}
+
 impl Race<'_> {
     /// The held-out loss of units of one input each, added one by one, and the best activation for them; whatever the method, since they do
     /// not read what others write. None if it costs too much.
-    pub(crate) fn stepwise(&self, stream: Stream) -> Option<(f64, Activation)> {
+    pub(crate) fn stepwise(&self, stream: Stream) -> Option<UnitsOfOne> {
         let folds = &self.problem.deal.folds;
         let network = |activation: &Activation| {
             let (network, _) = self.space.stepwise(Method::Single, *activation)?;
@@ -84,7 +97,8 @@ impl Race<'_> {
         if self.space.cap == self.space.above {
             return None;
         }
-        if cost * folds.len() as f64 > STEPWISE_WORK * self.work {
+        let starts = STEPWISE_WORK * self.work / (cost * folds.len() as f64);
+        if starts < 1.0 {
             return None;
         }
         let tried: Vec<(usize, usize)> = (0..networks.len())
@@ -105,9 +119,13 @@ impl Race<'_> {
             .collect();
         let of_one = losses.chunk_by(|a, b| a.1 == b.1).map(|of_one| {
             let sum: f64 = of_one.iter().map(|(loss, _)| loss).sum();
-            (sum / of_one.len() as f64, networks[of_one[0].1].1)
+            UnitsOfOne {
+                loss: sum / of_one.len() as f64,
+                activation: networks[of_one[0].1].1,
+                starts: starts.min(STEPWISE_STARTS) as usize,
+            }
         });
-        of_one.min_by(|a, b| a.0.total_cmp(&b.0))
+        of_one.min_by(|a, b| a.loss.total_cmp(&b.loss))
     }
 
     /// Three rounds, and beside the last what grows from the winner under a smaller cap, and units of one input each if they are as good
@@ -116,7 +134,7 @@ impl Race<'_> {
         &self,
         method: Method,
         smaller: Option<&Chosen>,
-        stepwise: Option<(f64, Activation)>,
+        units: Option<UnitsOfOne>,
         stream: Stream,
     ) -> Option<Chosen> {
         let candidates = self.space.networks(method);
@@ -131,8 +149,10 @@ impl Race<'_> {
         let mut kept = self.screen(&candidates, &rounds, part, stream.child("first"));
         kept.truncate(rounds.candidates[1]);
         let worst = kept.last().map_or(f64::INFINITY, |(loss, _)| *loss);
-        let stepwise = stepwise.filter(|(loss, _)| *loss < worst);
-        let stepwise = stepwise.and_then(|(_, unit)| self.space.stepwise(method, unit));
+        let stepwise = units.filter(|units| units.loss < worst).and_then(|units| {
+            let (network, count) = self.space.stepwise(method, units.activation)?;
+            Some((network, count, units.starts))
+        });
         let share = part / kept.len() as f64;
         let stream_of = stream.child("second");
         let once = |(_, candidate): &(f64, Candidate)| {
@@ -159,11 +179,11 @@ impl Race<'_> {
             ..Entrant::new(network, rounds.starts)
         };
         entrants.extend(second.iter().map(|c| ("third", third(&c.network))));
-        entrants.extend(stepwise.iter().map(|(network, count)| {
+        entrants.extend(stepwise.iter().map(|(network, count, starts)| {
             let entrant = Entrant {
                 stepwise: Some(*count),
                 pruned_to: Some(self.space.cap),
-                ..Entrant::new(network, 1)
+                ..Entrant::new(network, *starts)
             };
             ("stepwise", entrant)
         }));

@@ -5,6 +5,12 @@ use loopfit_estimate::paired;
 use loopfit_fitted::FittedModel;
 use loopfit_model::{Method, Network};
 
+/// Standard errors of an error by which it is below that of something else.
+pub(crate) const WITHIN: f64 = 1.0;
+/// Standard errors of a paired difference at which a model is clearly better than another; below it a smaller model is as good as the best, and an
+/// error does not fall. The best of several caps and methods is better by one of them by chance alone.
+pub const CLEARLY: f64 = 2.0;
+
 /// A model of one kind beside the others.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -32,6 +38,14 @@ impl Entry {
     /// By how many of its standard errors the mean held-out loss is below that of another entry.
     pub fn better_than(&self, other: &Self) -> f64 {
         paired(&self.losses, &other.losses)
+    }
+
+    /// Whether its error is below that of a constant, and clearly so: by more than its standard error, or with an error clearly below that of
+    /// a linear model. If it only had to be below, one table of noise alone in three would be said to need some numbers.
+    pub fn beats(&self, constant: f64, linear: Option<&Self>) -> bool {
+        let gain = constant - self.validation;
+        gain > WITHIN * self.validation_se
+            || gain > 0.0 && linear.is_some_and(|linear| self.better_than(linear) > CLEARLY)
     }
 }
 
@@ -87,6 +101,14 @@ pub struct Estimate {
     pub notes: Vec<String>,
     /// Whether nothing asked to stop before the end.
     pub complete: bool,
+}
+
+impl Estimate {
+    /// Whether the best model's error is [clearly below](Entry::beats) that of a constant.
+    pub fn beats_constant(&self) -> bool {
+        let linear = self.entries.iter().find(|entry| entry.method.is_none());
+        self.entries[0].beats(self.constant.0, linear)
+    }
 }
 
 /// Errors by cross-validation of what stands beside the models of a cap.

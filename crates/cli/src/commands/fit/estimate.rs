@@ -98,6 +98,11 @@ impl Done<'_> {
         for (method, absence) in &estimate.absent {
             table.push(row(method.to_string(), &[(6, why(*absence).to_string())]));
         }
+        // The paper's form has more numbers for it than a small cap allows.
+        if estimate.entries.iter().all(|e| e.method.is_some()) && estimate.complete {
+            let absence = why(Absence::DoesNotFit).to_string();
+            table.push(row("linear".to_string(), &[(6, absence)]));
+        }
         let constant = ("constant".to_string(), estimate.constant);
         let no_cap = estimate
             .no_cap
