@@ -56,6 +56,33 @@ fn rows_categories_and_missing_cells_are_said() {
     }
 }
 
+/// Noise alone, and a plane: where no model is better than a constant, that is said and nothing else.
+#[test]
+fn that_nothing_beats_a_constant_is_said() {
+    let place = Place::new();
+    let draw = |i: u64| {
+        let mixed = (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40
+    };
+    let table = |target: &dyn Fn(u64, u64, u64) -> u64| {
+        let rows = (0..120).map(|i| {
+            let [a, b, e] = [3 * i, 3 * i + 1, 3 * i + 2].map(draw);
+            format!("{a},{b},{}\n", target(a, b, e))
+        });
+        "a,b,y\n".to_string() + &rows.collect::<String>()
+    };
+    place.write("noise.csv", table(&|_, _, e| e));
+    place.write("plane.csv", table(&|a, b, e| 4 * a + 2 * b + e));
+    let says = |data: &str| {
+        let fit = format!("fit {data} --target y --budget 24 --effort quick --method single");
+        let (_, printed) = said_and_printed(&place, &fit);
+        let nothing = "No model under this cap is clearly better than a constant.";
+        (printed.contains(nothing), printed.contains("would do"))
+    };
+    assert_eq!(says("noise.csv"), (true, false));
+    assert_eq!(says("plane.csv"), (false, true));
+}
+
 /// T without validation rows: the rows, the choice, a model that says that nothing was held out, and what does not go with it.
 #[test]
 fn iterations_are_chosen_by_penalised_likelihood() {

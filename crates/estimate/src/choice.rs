@@ -463,14 +463,17 @@ mod tests {
         }
     }
 
-    /// What was selected under a smaller cap stays unless this is clearly better.
+    /// What was selected under a smaller cap stays, with the error that it has there, unless this is clearly better.
     #[test]
     fn a_method_keeps_its_smaller_network() {
-        let kept = |wide: &[f64]| {
-            let found = chosen(wide).or(Some(&chosen(&FIRST)), Stream::new(1));
-            found.best.losses[0]
-        };
-        assert_eq!((kept(&HARDLY), kept(&FAR)), (0.5, 0.3));
+        let smaller = chosen(&FIRST);
+        let with = |wide: &[f64]| chosen(wide).or(Some(&smaller), Stream::new(1));
+        let kept = with(&HARDLY);
+        assert_eq!((kept.best.losses[0], kept.error), (0.5, smaller.error));
+        assert_eq!(kept.finalists.len(), 2);
+        let wider = with(&FAR);
+        assert_eq!(wider.best.losses[0], 0.3);
+        assert!(wider.error < smaller.error);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 // Plain indices: several arrays are walked together, and the loops must stay simple enough for vectors.
 #![allow(clippy::needless_range_loop)]
 
+mod zeros;
+
 use crate::curvature::{Curvature, Objective};
 use crate::prior::Prior;
 use crate::rows::Kind;
@@ -178,30 +180,6 @@ impl<'a> Climb<'a> {
         self.prior.penalty(1.0).add_matrix(&mut a);
         let mut cholesky = Cholesky::new(self.prior.kept().len(), self.objective.level());
         cholesky.factor(&a, 0.0).then_some(cholesky)
-    }
-
-    /// Makes the coefficients that the rows need least zero for good, so that at most `count` are left.
-    ///
-    /// # Formula
-    /// Without coefficient `i`, the others being free, the objective is larger by `theta_i^2 / 2 (A^-1)_ii`.
-    ///
-    /// # Reference
-    /// Hassibi and Stork, "Second order derivatives for network pruning: optimal brain surgeon", 1993.
-    pub(crate) fn prune(&mut self, count: usize) {
-        let mut kept = self.prior.kept().to_vec();
-        // Where the matrix has no inverse, all count alike.
-        let alike = || vec![1.0; kept.len()];
-        let variances = self.variances().unwrap_or_else(alike);
-        let pairs = kept.iter().zip(variances);
-        let can = pairs.filter(|(i, _)| self.prior.can_be_zero(**i));
-        let mut needed: Vec<(f64, usize)> = can
-            .map(|(i, variance)| (self.theta[*i] * self.theta[*i] / variance, *i))
-            .collect();
-        needed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        needed.truncate(kept.len().saturating_sub(count));
-        needed.iter().for_each(|(_, i)| self.theta[*i] = 0.0);
-        kept.retain(|i| needed.iter().all(|(_, zero)| zero != i));
-        self.keep(kept);
     }
 
     /// Only these coefficients, in ascending places, are not zero for good from now on.

@@ -32,6 +32,11 @@ const STARTS_OF_AN_ATTEMPT: usize = 8;
 const PRUNED: f64 = 0.2;
 /// Steps after each time.
 const PRUNED_STEPS: usize = 6;
+/// How often zeros are exchanged for others at most, how many of them, relative to the coefficients that are left, and steps with these beside
+/// the others.
+const EXCHANGES: usize = 3;
+const EXCHANGED: f64 = 0.25;
+const EXCHANGED_STEPS: usize = 12;
 /// Steps after each term of a network that grows by one after the other.
 const TERM_STEPS: usize = 3;
 
@@ -154,6 +159,32 @@ impl Fit {
         climb.run(LAST_STEPS, Some(LOOK), stop);
         climb.weigh();
         climb.into()
+    }
+
+    /// Exchanges some of its zeros for others as long as there is more evidence for what comes of it.
+    pub(crate) fn exchanged(self, network: &Network, rows: &Rows, stop: Stop<'_>) -> Self {
+        let tape = Tape::new(network);
+        // An affine function has lost its zeros in one convex problem after the other.
+        if tape.is_affine() {
+            return self;
+        }
+        let objective = Objective::new(&tape, rows).until(stop);
+        let mut best = Climb::new(&objective, self.theta, self.prior);
+        best.surprise = self.surprise;
+        let count = best.prior.kept().len();
+        for _ in 0..EXCHANGES {
+            let mut next = best.clone();
+            next.free(network, (EXCHANGED * count as f64) as usize);
+            next.run(EXCHANGED_STEPS, Some(LOOK), stop);
+            next.prune(count);
+            next.run(LAST_STEPS, Some(LOOK), stop);
+            next.weigh();
+            if stop() || next.surprise.is_nan() || next.surprise >= best.surprise {
+                break;
+            }
+            best = next;
+        }
+        best.into()
     }
 
     /// The places of the coefficients that are zero for good.
@@ -323,7 +354,8 @@ impl<'a> Tried<'a> {
         for _ in 0..attempts(self.choice, &self.tape, JUDGING_ATTEMPTS) {
             let stream = self.stream.nth(self.attempts);
             let fit = last(self.choice, &self.rows, stream, stop, stop);
-            self.best.meet(&self.tape, &self.rows, &self.choice.inputs, fit);
+            self.best
+                .meet(&self.tape, &self.rows, &self.choice.inputs, fit);
             self.attempts += 1;
             if stop() || self.best.is_good() {
                 break;
@@ -432,6 +464,9 @@ fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>, give_up: St
         }
     };
     let mut best = best_of(&begin, stream);
+    if choice.pruned_to.is_some() {
+        best = best.exchanged(first, &few, stop);
+    }
     let wider = choice.grown_from.iter().skip(1).chain([network]);
     for (narrow, wide) in choice.grown_from.iter().zip(wider) {
         let grown = |s| best.grown(narrow, wide, &few, choice.steps, s, stop);
@@ -446,6 +481,7 @@ fn last(choice: &Choice, all: &Rows, stream: Stream, stop: Stop<'_>, give_up: St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::curvature::NEVER;
     use loopfit_model::reference::forward_values;
     use loopfit_model::{Form, Tying};
 
@@ -468,5 +504,69 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Of a sum of two inputs in one unit, units of one input each see each input alone; an exchange lets them read both.
+    #[test]
+    fn zeros_are_exchanged_for_better_ones() {
+        let draws = Stream::new(2);
+        let x: Vec<f32> = (0..600).map(|i| draws.normal(i) as f32).collect();
+        let y = x.chunks(3).map(|x| (2.0 * (x[0] + x[1])).tanh()).collect();
+        let samples = Samples::new(3, x, y).unwrap();
+        let every: Vec<usize> = (0..200).collect();
+        let rows = Rows::new(&samples, &every, Kind::Gaussian, 1);
+        let network = Network::ffn(3, 1, 4, 8, Tying::Single).unwrap();
+        let network = network.with_activation(Activation::Tanh).unwrap();
+        let network = network.with_form(Form::Carried { extra: 1 }).unwrap();
+        let alone = Fit::stepwise(&network, &rows, 18, 0, Stream::new(3), NEVER);
+        let before = alone.pruned(&network, &rows, 12, NEVER);
+        let after = before.clone().exchanged(&network, &rows, NEVER);
+        assert_eq!(after.prior.kept().len(), before.prior.kept().len());
+        assert!(after.surprise < before.surprise);
+        assert!(
+            after.loss < 0.5 * before.loss,
+            "{} {}",
+            after.loss,
+            before.loss
+        );
+    }
+
+    /// A fold is tried again, as often as before, only where another one says that a much smaller loss is to be had.
+    #[test]
+    fn a_poor_fold_tries_again() {
+        let x: Vec<f32> = (0..64).map(|i| i as f32 / 32.0 - 1.0).collect();
+        let y = x.iter().map(|x| (9.0 * x).sin()).collect();
+        let samples = Samples::new(1, x, y).unwrap();
+        let every: Vec<usize> = (0..64).collect();
+        let rows = || Rows::new(&samples, &every, Kind::Gaussian, 1);
+        let network = Network::ffn(1, 1, 2, 3, Tying::Single).unwrap();
+        let network = network.with_activation(Activation::Tanh).unwrap();
+        let form = Form::Carried { extra: 1 };
+        let choice = Choice {
+            network: network.with_form(form).unwrap(),
+            inputs: vec![0],
+            grown_from: Vec::new(),
+            stepwise: None,
+            pruned_to: None,
+            factor: 1.0,
+            starts: 1,
+            steps: 20,
+            losses: vec![1.0; 64],
+            // Any optimum is as good as it expects.
+            fitted_loss: 1.0,
+            outputs: Vec::new(),
+            held: Vec::new(),
+            fits: Vec::new(),
+            fold_inputs: Vec::new(),
+        };
+        let surprise = |tried: &Tried<'_>| tried.best.found.as_ref().map(|(.., fit)| fit.surprise);
+        let mut tried = Tried::new(&choice, rows(), Stream::new(5), NEVER);
+        let (loss, before) = (tried.loss(), surprise(&tried));
+        assert_eq!(tried.attempts, 1);
+        tried.again(1.1 * loss, NEVER);
+        assert_eq!(tried.attempts, 1);
+        tried.again(0.0, NEVER);
+        assert_eq!(tried.attempts, 1 + JUDGING_ATTEMPTS as u64);
+        assert!(surprise(&tried) <= before);
     }
 }

@@ -38,6 +38,10 @@ const SPARSE_STARTS: [usize; 2] = [1, 3];
 /// How many times as much.
 const SPARSE_COST: f64 = 6.0;
 
+/// How much fits that begin with units of one input each may cost, relative to a method's work.
+const STEPWISE_WORK: f64 = 0.5;
+/// Starts of each of them, if there is work for them: what is left of their units differs.
+const STEPWISE_STARTS: usize = 3;
 /// Steps with as many numbers as the cap that cost as much as such a fit.
 const STEPWISE_STEPS: f64 = 240.0;
 /// Work of looking at all edges of an input for one row.
@@ -149,6 +153,11 @@ pub(crate) fn stepwise_work(cap: usize, d: usize, n: usize, factors: usize) -> f
     steps + searches
 }
 
+/// Starts of each fit that begins with units of one input each, given what one start in all folds costs; none where even that is too much.
+pub(crate) fn stepwise_starts(cost: f64, work: f64) -> usize {
+    ((STEPWISE_WORK * work / cost) as usize).min(STEPWISE_STARTS)
+}
+
 /// Work of one step of an affine function of all inputs.
 pub(crate) fn full_linear_work(d: usize, factors: usize, n: usize) -> f64 {
     let (d, m, n) = (d as f64, factors as f64, n as f64);
@@ -187,5 +196,11 @@ mod tests {
         assert_eq!((screened(119, 1.0), screened(119, 1e15)), (24, 24));
         assert_eq!((screened(200, 1.0), screened(200, 1e15)), (8, 40));
         assert_eq!((screened(5000, 1.0), screened(5000, 1e15)), (8, 72));
+    }
+
+    #[test]
+    fn half_of_the_work_goes_to_units_of_one_input() {
+        let starts = |work: f64| stepwise_starts(1e9, work);
+        assert_eq!([1.9e9, 2e9, 5e9, 1e12].map(starts), [0, 1, 2, 3]);
     }
 }

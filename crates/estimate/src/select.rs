@@ -413,8 +413,14 @@ impl<'a> Problem<'a> {
             starts = job.most_starts;
         }
         let fits: Vec<Fit> = fits.into_iter().map(|(_, fit)| fit).collect();
-        let best = fits.chunks(starts).map(Fit::least_surprising);
-        (best.cloned().collect(), starts)
+        let best = fits.par_chunks(starts).enumerate().map(|(fold, fits)| {
+            let best = Fit::least_surprising(fits).clone();
+            match job.pruned_to {
+                Some(_) => best.exchanged(network, &job.view.fitted[fold], stop),
+                None => best,
+            }
+        });
+        (best.collect(), starts)
     }
 
     /// A fit to a fold with zeros, if there are to be any.
@@ -506,11 +512,16 @@ impl<'a> Problem<'a> {
             .collect();
         // Where one fold has found a good optimum, the others are given the chance to. Fits to few rows differ in how closely they follow them.
         let numbers = choice.pruned_to.unwrap_or(choice.network.count());
-        let tell = fresh.folds.iter().all(|fold| are_told_apart(fold.fitted.n, numbers));
+        let tell = fresh
+            .folds
+            .iter()
+            .all(|fold| are_told_apart(fold.fitted.n, numbers));
         for _ in 0..if tell { AGAIN } else { 0 } {
             let losses = tried.iter().map(Tried::loss);
             let good = POOR * losses.fold(f64::INFINITY, f64::min);
-            tried.par_iter_mut().for_each(|tried| tried.again(good, stop));
+            tried
+                .par_iter_mut()
+                .for_each(|tried| tried.again(good, stop));
         }
         let held: Vec<Held> = tried
             .into_par_iter()

@@ -4,7 +4,7 @@ use super::{Job, Problem, View};
 use crate::candidates::{Candidate, Space, thinned};
 use crate::choice::{Choice, Chosen, paired, sort};
 use crate::fit::Fit;
-use crate::rounds::{Rounds, STEPS, stepwise_work};
+use crate::rounds::{Rounds, STEPS, stepwise_starts, stepwise_work};
 use loopfit_model::{Activation, Method, Network};
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
@@ -24,10 +24,6 @@ const EDGED: [Activation; 3] = [Activation::Relu, Activation::Silu, Activation::
 /// Rows and folds of the first look at them.
 const STEPWISE_ROWS: usize = 3000;
 const STEPWISE_FOLDS: usize = 2;
-/// How much they may cost, relative to a method's work.
-const STEPWISE_WORK: f64 = 0.5;
-/// Starts of each fit with them at most, if there is work for them: what of them is left differs.
-const STEPWISE_STARTS: f64 = 3.0;
 
 /// The networks of a method under one cap.
 #[derive(Debug)]
@@ -97,8 +93,8 @@ impl Race<'_> {
         if self.space.cap == self.space.above {
             return None;
         }
-        let starts = STEPWISE_WORK * self.work / (cost * folds.len() as f64);
-        if starts < 1.0 {
+        let starts = stepwise_starts(cost * folds.len() as f64, self.work);
+        if starts == 0 {
             return None;
         }
         let tried: Vec<(usize, usize)> = (0..networks.len())
@@ -122,7 +118,7 @@ impl Race<'_> {
             UnitsOfOne {
                 loss: sum / of_one.len() as f64,
                 activation: networks[of_one[0].1].1,
-                starts: starts.min(STEPWISE_STARTS) as usize,
+                starts,
             }
         });
         of_one.min_by(|a, b| a.loss.total_cmp(&b.loss))
