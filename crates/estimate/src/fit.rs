@@ -363,18 +363,20 @@ impl<'a> Tried<'a> {
         }
     }
 
-    /// Mean loss of the rows.
+    /// The loss of its rows, relative to that of a constant.
     pub(crate) fn loss(&self) -> f64 {
         let (loss, _, _) = self.best.found.as_ref().expect("at least one attempt");
-        loss / self.rows.n as f64
+        loss / self.rows.loss_at_zero()
     }
 
-    /// Tries again as often as before if its mean loss is above this.
-    pub(crate) fn again(&mut self, good: f64, stop: Stop<'_>) {
-        if self.loss() > good && !self.tape.is_affine() && !stop() {
-            self.best.expected = good * self.rows.n as f64;
+    /// Tries again as often as before if its loss, relative to that of a constant, is above this; whether it is smaller then.
+    pub(crate) fn again(&mut self, good: f64, stop: Stop<'_>) -> bool {
+        let before = self.loss();
+        if before > good && !self.tape.is_affine() && !stop() {
+            self.best.expected = good * self.rows.loss_at_zero();
             self.go_on(stop);
         }
+        self.loss() < before
     }
 
     pub(crate) fn fit(self) -> Fit {

@@ -226,6 +226,16 @@ impl Rows {
         loss
     }
 
+    /// The sum of losses where every output is zero, which is the mean of a regression's targets: what losses of different rows are compared by.
+    pub(crate) fn loss_at_zero(&self) -> f64 {
+        let zeros = vec![Octet::ZERO; self.outputs];
+        let mut sum = Octet::ZERO;
+        for octet in 0..self.octets() {
+            sum += self.loss(octet, &zeros);
+        }
+        sum.sum()
+    }
+
     /// Factors of the Gauss-Newton matrix of an octet: `seeds[k]` is column `k` of `R` with `R R^T` the
     /// information of the outputs, and `residuals[k]` is such that `sum_k residuals_k seeds_k` is the
     /// gradient of the loss.

@@ -403,7 +403,8 @@ impl<'a> Problem<'a> {
         };
         let mut fits = of_starts(0..job.starts);
         let mut starts = job.starts;
-        let loss = |(fold, fit): &(usize, Fit)| fit.loss / job.view.fitted[*fold].n as f64;
+        let at_zero: Vec<f64> = job.view.fitted.iter().map(Rows::loss_at_zero).collect();
+        let loss = |(fold, fit): &(usize, Fit)| fit.loss / at_zero[*fold];
         let mut losses: Vec<f64> = fits.iter().map(loss).collect();
         losses.sort_by(f64::total_cmp);
         let good = ((1.0 - RARE) * losses.len() as f64) as usize;
@@ -519,9 +520,11 @@ impl<'a> Problem<'a> {
         for _ in 0..if tell { AGAIN } else { 0 } {
             let losses = tried.iter().map(Tried::loss);
             let good = POOR * losses.fold(f64::INFINITY, f64::min);
-            tried
-                .par_iter_mut()
-                .for_each(|tried| tried.again(good, stop));
+            let again = tried.par_iter_mut();
+            let better: Vec<bool> = again.map(|tried| tried.again(good, stop)).collect();
+            if !better.contains(&true) {
+                break;
+            }
         }
         let held: Vec<Held> = tried
             .into_par_iter()
