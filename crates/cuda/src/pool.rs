@@ -6,6 +6,7 @@ use self::compiling::Compiled;
 use crate::cost::{Cost, Speeds};
 use crate::device::{Device, Fault, Variant};
 use crate::group::Group;
+use crate::placed::Placed;
 use crate::plan::{Beside, Kernels, Key, Plan};
 use loopfit_engine::{Backend, Control, Engine, FitOutcome, FitSpec};
 use std::collections::VecDeque;
@@ -397,7 +398,7 @@ impl Pool {
             return true;
         }
         let specs: Vec<&FitSpec> = tickets.iter().map(|t| &t.spec).collect();
-        let bytes = Group::bytes(&specs, plan);
+        let bytes = Placed::bytes(&specs, plan);
         let run = match bytes > self.memory.budget && tickets.len() > 1 {
             true => Err(Fault::Memory(bytes >> 20)),
             false => {
