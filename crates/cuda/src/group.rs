@@ -9,6 +9,11 @@ use loopfit_engine::{Control, FitOutcome, FitSpec, Optimiser, Scoring, Stop};
 use std::ops::Range;
 use std::time::Instant;
 
+/// Most samples of an epoch whose order one thread makes beside others.
+const SHORT_EPOCH: usize = 1024;
+/// Words of shared memory in which the threads that make one order say what they swap with.
+const CLAIMS: usize = 1024;
+
 /// What the host knows of a fit on the device.
 struct Book {
     best_loss: f64,
@@ -186,15 +191,23 @@ impl<'a> Group<'a> {
             .map(|spec| spec.train.n())
             .max()
             .unwrap_or(1);
-        // Sixteen bits an entry, and more than one block on a processor.
-        let (kernel, shared) = match n <= 1 << 16 && 4 * n <= self.device.shared_limit() {
-            true => ("permute_shared", 2 * n),
-            false => ("permute_global", 0),
+        let all = epochs * self.specs.len();
+        // A thread an epoch, an odd number of words from one to the next; or sixteen bits an entry, and more than one block on a
+        // processor.
+        let words = n.div_ceil(2) | 1;
+        let (kernel, blocks, shared) = match n {
+            ..=SHORT_EPOCH => ("permute_short", all.div_ceil(32), 4 * 32 * words),
+            n if n <= 1 << 16 && 4 * n <= self.device.shared_limit() => {
+                ("permute_shared", all, 4 * CLAIMS + 2 * n)
+            }
+            _ => ("permute_global", all, 4 * CLAIMS),
         };
         self.placed.launch.parts = epochs as i32;
+        self.placed.launch.epochs = all as i32;
+        self.placed.launch.order_step = 2 * words as i32;
         let grid = Grid {
             kernel,
-            blocks: epochs * self.specs.len(),
+            blocks,
             threads: PERMUTE_THREADS,
             shared,
         };
