@@ -5,7 +5,7 @@ use crate::layout::{Fit, kind};
 use crate::shape::{FEW_FITS, LANES, MANY_GROUPS, Shape, Way};
 use loopfit_engine::{FitSpec, Optimiser, Packed};
 use loopfit_likelihood::Likelihood;
-use loopfit_model::Architecture;
+use loopfit_model::{Architecture, Network};
 
 /// Largest state dimension whose state stays in registers.
 const MAX_STATE: usize = 16;
@@ -29,7 +29,7 @@ const REFRESH_THREADS: usize = 512;
 /// What fits must have in common to run in step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    network: String,
+    network: Network,
     likelihood: &'static str,
     nodes: Option<String>,
     /// Batch, updates, updates between validations, and between refreshes of the information.
@@ -58,7 +58,7 @@ impl Key {
             return None;
         }
         Some(Self {
-            network: format!("{network:?}"),
+            network: network.clone(),
             likelihood: spec.likelihood.name(),
             nodes: match spec.likelihood {
                 Likelihood::Energy(energy) => Some(format!("{energy:?}")),
