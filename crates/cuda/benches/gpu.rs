@@ -175,10 +175,16 @@ fn speed(
             cuda.prepare(first, *count).expect("kernels");
             run(&cuda, &fits(letter, *count, 1, scoring));
             let warm = begin.elapsed().as_secs_f64();
-            // As many updates as take about so long, judged by a short run.
-            let begin = Instant::now();
-            run(&cuda, &fits(letter, *count, 200, scoring));
-            let each = begin.elapsed().as_secs_f64() / 200.0;
+            // As many updates as take about so long, judged by two short runs, of which both set up.
+            let short = |updates: usize| {
+                let specs = fits(letter, *count, updates, scoring);
+                let begin = Instant::now();
+                run(&cuda, &specs);
+                begin.elapsed().as_secs_f64()
+            };
+            let (once, twice) = (short(200), short(400));
+            let each = ((twice - once) / 200.0).max(1e-9);
+            let setting_up = once - 200.0 * each;
             let updates = ((seconds / each) as usize / 200 * 200).clamp(200, 20_000);
             let specs = fits(letter, *count, updates, scoring);
             let begin = Instant::now();
@@ -187,7 +193,7 @@ fn speed(
             let rate = found.iter().map(|o| o.updates).sum::<usize>() as f64 / took;
             writeln!(
                 out,
-                "{letter} {count:5} fits {kernels:?} scoring {scoring}: {rate:.3e} updates/s, {:.2} us an update, {:.1}% of peak, first {warm:.2} s",
+                "{letter} {count:5} fits {kernels:?} scoring {scoring}: {rate:.3e} updates/s, {:.2} us an update, {:.1}% of peak, {took:.2} s, setting up {setting_up:.3} s, first {warm:.2} s",
                 1e6 * took / updates as f64,
                 100.0 * rate * flops / PEAK,
             )?;
@@ -214,8 +220,14 @@ fn main() -> std::io::Result<()> {
             let kernels = match argument(4, "all").as_str() {
                 "block" => vec![Kernels::Block],
                 "blocks" => vec![Kernels::Blocks],
+                "light" => vec![Kernels::Light],
                 "half-warp" => vec![Kernels::HalfWarp],
-                _ => vec![Kernels::Block, Kernels::Blocks, Kernels::HalfWarp],
+                _ => vec![
+                    Kernels::Block,
+                    Kernels::Blocks,
+                    Kernels::Light,
+                    Kernels::HalfWarp,
+                ],
             };
             let optimisers = match argument(5, "both").as_str() {
                 "adam" => vec![false],
@@ -236,6 +248,7 @@ fn main() -> std::io::Result<()> {
             let kernels = match argument(3, "fastest").as_str() {
                 "block" => Kernels::Block,
                 "blocks" => Kernels::Blocks,
+                "light" => Kernels::Light,
                 "half-warp" => Kernels::HalfWarp,
                 _ => Kernels::Fastest,
             };

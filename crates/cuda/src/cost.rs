@@ -1,11 +1,13 @@
 //! What fits cost on the device and on the processor: a model with measured constants, corrected by what fits took.
 
+use crate::shape::Shape;
 use loopfit_engine::{FitOutcome, FitSpec, Optimiser, Stop, flops_per_update};
 
 /// Seconds of an update of a lone fit on an H200 beside its operations, and for each operation, with Adam and with scoring.
-const LATENCY: f64 = 6e-6;
-const LATENCY_OF_ADAM: f64 = 1.6e-11;
-const LATENCY_OF_SCORING: f64 = 5.7e-11;
+const LATENCY_OF_ADAM: (f64, f64) = (6e-6, 2e-11);
+const LATENCY_OF_SCORING: (f64, f64) = (6e-5, 4e-11);
+/// Strips of samples for which that holds; of more, as many groups of threads share the work.
+const STRIPS: (f64, f64) = (8.0, 24.0);
 /// The same of each of many fits.
 const FIXED: f64 = 5e-9;
 const SHARE_OF_ADAM: f64 = 6e-14;
@@ -13,6 +15,8 @@ const SHARE_OF_SCORING: f64 = 1.2e-13;
 /// Seconds of an update on one core beside its operations, and for each operation (docs/benchmarks.md).
 const FIXED_OF_CORE: f64 = 1.4e-6;
 const OPERATION_OF_CORE: f64 = 1.3e-11;
+/// How many times as long an update of scoring takes there.
+const SCORING_ON_CORE: f64 = 2.0;
 /// Seconds to compile the kernels of a shape.
 const COMPILATION: f64 = 2.0;
 /// How many times as long as the whole device takes for them fits take that are light.
@@ -27,6 +31,8 @@ pub(crate) struct Cost {
     /// Operations of an update.
     operations: f64,
     scoring: bool,
+    /// Strips of a batch and of an energy model's nodes.
+    strips: usize,
 }
 
 impl Cost {
@@ -36,16 +42,18 @@ impl Cost {
             updates: spec.stages.iter().map(|stage| stage.updates as f64).sum(),
             operations: flops_per_update(spec),
             scoring: stages.any(|stage| matches!(stage.optimiser, Optimiser::Scoring(_))),
+            strips: Shape::of(spec).all_strips(),
         }
     }
 
     /// Seconds of a lone fit.
     fn alone(&self) -> f64 {
-        let latency = match self.scoring {
+        let (fixed, each) = match self.scoring {
             true => LATENCY_OF_SCORING,
             false => LATENCY_OF_ADAM,
         };
-        self.updates * (LATENCY + self.operations * latency)
+        let shared = (self.strips as f64 / STRIPS.0).clamp(1.0, STRIPS.1 / STRIPS.0);
+        self.updates * (fixed + self.operations * each / shared)
     }
 
     fn on_device(&self, fits: usize) -> f64 {
@@ -73,7 +81,8 @@ impl Cost {
     }
 
     fn on_core(&self) -> f64 {
-        self.updates * (FIXED_OF_CORE + self.operations * OPERATION_OF_CORE)
+        let times = if self.scoring { SCORING_ON_CORE } else { 1.0 };
+        self.updates * times * (FIXED_OF_CORE + self.operations * OPERATION_OF_CORE)
     }
 }
 
@@ -132,6 +141,7 @@ mod tests {
             updates: 1000.0,
             operations,
             scoring: false,
+            strips: 8,
         }
     }
 

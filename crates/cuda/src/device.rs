@@ -43,7 +43,7 @@ pub(crate) struct Variant {
     pub(crate) threads: usize,
     /// Most hidden units whose gradients a thread sums at once; all of them in the fused kernel.
     pub(crate) units: usize,
-    /// With a block a fit, strips of a group at once.
+    /// Strips at once: of a group with a block a fit, on the way ahead in the fused kernel.
     pub(crate) strips: usize,
     /// In the fused kernel, whether states lie in shared memory, in that of the refresh lines and factor.
     pub(crate) shared_states: bool,
@@ -55,9 +55,9 @@ pub(crate) struct Variant {
 
 /// Strips at once on the way back in the fused kernel.
 pub(crate) const FUSED_BACK: usize = 2;
-/// Numbers of a thread in the fused kernel up to which 168 registers hold all of them, and the warps of a processor then and
-/// otherwise.
-const FEW_NUMBERS: usize = 138;
+/// Numbers of a thread in the fused kernel up to which 168 registers hold all of them, with Adam and with scoring, and the warps of
+/// a processor then and otherwise. Scoring solves with more on its way where it has more registers.
+const FEW_NUMBERS: (usize, usize) = (139, 138);
 const FUSED_WARPS: (usize, usize) = (12, 8);
 
 impl Variant {
@@ -66,7 +66,11 @@ impl Variant {
     fn fused_warps(&self) -> usize {
         let unit = 2 * self.q + 1;
         let sums = self.units * unit + self.q;
-        match sums + 3 * FUSED_BACK * self.q + unit.next_multiple_of(4) <= FEW_NUMBERS {
+        let few = match self.part {
+            Part::FusedScoring => FEW_NUMBERS.1,
+            _ => FEW_NUMBERS.0,
+        };
+        match sums + 3 * FUSED_BACK * self.q + unit.next_multiple_of(4) <= few {
             true => FUSED_WARPS.0,
             false => FUSED_WARPS.1,
         }
@@ -104,9 +108,8 @@ impl Variant {
             format!("SHARED_STATES={}", i32::from(self.shared_states)),
             format!("SHARED_INPUTS={}", i32::from(self.shared_inputs)),
             format!("SINGLE={}", i32::from(self.single)),
-            // As many warps as have registers enough for all sums, and strips at once that fill them.
+            // As many warps as have registers enough for all sums.
             format!("FUSED_BLOCKS={}", self.fused_warps()),
-            format!("FORWARD={}", if self.q > 4 { 2 } else { 4 }),
             format!("BACK={FUSED_BACK}"),
         ]
     }

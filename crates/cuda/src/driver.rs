@@ -451,7 +451,7 @@ impl Device for Arc<Gpu> {
 /// Parts whose kernels a report of resources names.
 pub(crate) fn kernels_of(part: Part) -> &'static [&'static str] {
     match part {
-        Part::Permute => &["permute_shared", "permute_global"],
+        Part::Permute => &["permute_short", "permute_shared", "permute_global"],
         Part::Validate => &["validate"],
         Part::Adam => &["adam"],
         Part::Fused | Part::FusedScoring => &["fused"],

@@ -102,6 +102,8 @@ pub(crate) struct Launch {
     pub(crate) lined: i32,
     pub(crate) stage_start: i32,
     pub(crate) parts: i32,
+    pub(crate) epochs: i32,
+    pub(crate) order_step: i32,
     pub(crate) all_strips: i32,
     pub(crate) units: i32,
     pub(crate) near: i32,
@@ -162,6 +164,6 @@ mod tests {
     #[test]
     fn structures_have_no_padding() {
         assert_eq!(size_of::<Fit>(), 22 * 8 + 14 * 8 + 10 * 4);
-        assert_eq!(size_of::<Launch>(), 6 * 8 + 40 * 4);
+        assert_eq!(size_of::<Launch>(), 6 * 8 + 42 * 4);
     }
 }

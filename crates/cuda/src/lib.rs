@@ -6,8 +6,8 @@
 //! kernels cannot run, Transformers and states of more than sixteen numbers, runs on the processor beside them.
 //!
 //! Inside: `pool` has the fits of all callers and gives them to the GPU or the processor by what they cost (`cost`), `plan` and `shape` say
-//! how a group of fits runs and what memory that takes, `group` runs it, `device` is what it needs of a GPU,
-//! `driver` is one, and `kernels` is the text of the kernels, which the tests compile for the processor to compare bits.
+//! how a group of fits runs and what memory that takes, `placed` puts its numbers on the device, `group` runs it, `device` is
+//! what it needs of a GPU, `driver` is one, and `kernels` is the text of the kernels, which the tests compile for the processor to compare bits.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -16,6 +16,7 @@ mod device;
 mod driver;
 mod group;
 mod layout;
+mod placed;
 mod plan;
 mod pool;
 mod run;

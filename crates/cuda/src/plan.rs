@@ -5,7 +5,7 @@ use crate::layout::{Fit, kind};
 use crate::shape::{FEW_FITS, LANES, MANY_GROUPS, Shape, Way};
 use loopfit_engine::{FitSpec, Optimiser, Packed};
 use loopfit_likelihood::Likelihood;
-use loopfit_model::Architecture;
+use loopfit_model::{Architecture, Network};
 
 /// Largest state dimension whose state stays in registers.
 const MAX_STATE: usize = 16;
@@ -29,7 +29,7 @@ const REFRESH_THREADS: usize = 512;
 /// What fits must have in common to run in step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    network: String,
+    network: Network,
     likelihood: &'static str,
     nodes: Option<String>,
     /// Batch, updates, updates between validations, and between refreshes of the information.
@@ -58,7 +58,7 @@ impl Key {
             return None;
         }
         Some(Self {
-            network: format!("{network:?}"),
+            network: network.clone(),
             likelihood: spec.likelihood.name(),
             nodes: match spec.likelihood {
                 Likelihood::Energy(energy) => Some(format!("{energy:?}")),
@@ -92,6 +92,8 @@ pub enum Kernels {
     Block,
     /// The same, as for many fits.
     Blocks,
+    /// The same, as for light ones beside many others.
+    Light,
     /// Half a warp a fit, where the network fits.
     HalfWarp,
 }
@@ -131,10 +133,14 @@ impl Plan {
         let of_processor = |fits: usize| fits.div_ceil(device.processors().max(1));
         let per_processor = match kernels {
             Kernels::Block => 1,
-            Kernels::Blocks => usize::MAX,
+            Kernels::Blocks | Kernels::Light => usize::MAX,
             Kernels::Fastest | Kernels::HalfWarp => of_processor(fits.all),
         };
-        let urgent = fits.urgent && kernels == Kernels::Fastest;
+        let urgent = match kernels {
+            Kernels::Fastest => fits.urgent,
+            Kernels::Light => true,
+            Kernels::Block | Kernels::Blocks | Kernels::HalfWarp => false,
+        };
         let block = |part| shape.block(part, per_processor, urgent, device.shared_limit());
         let sums = shape.r * (2 * shape.q + 1) + shape.q;
         let one_group = packed.strips_at_once(strips) >= strips;
@@ -152,7 +158,7 @@ impl Plan {
                             && of_processor(fits.all) >= least
                             && (fits.pays || device.is_prepared(variant))
                     }
-                    Kernels::Block | Kernels::Blocks => false,
+                    Kernels::Block | Kernels::Blocks | Kernels::Light => false,
                     Kernels::HalfWarp => true,
                 }
         };

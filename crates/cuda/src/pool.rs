@@ -6,6 +6,7 @@ use self::compiling::Compiled;
 use crate::cost::{Cost, Speeds};
 use crate::device::{Device, Fault, Variant};
 use crate::group::Group;
+use crate::placed::Placed;
 use crate::plan::{Beside, Kernels, Key, Plan};
 use loopfit_engine::{Backend, Control, Engine, FitOutcome, FitSpec};
 use std::collections::VecDeque;
@@ -397,7 +398,7 @@ impl Pool {
             return true;
         }
         let specs: Vec<&FitSpec> = tickets.iter().map(|t| &t.spec).collect();
-        let bytes = Group::bytes(&specs, plan);
+        let bytes = Placed::bytes(&specs, plan);
         let run = match bytes > self.memory.budget && tickets.len() > 1 {
             true => Err(Fault::Memory(bytes >> 20)),
             false => {
@@ -430,21 +431,23 @@ impl Pool {
         control.is_stopped()
     }
 
-    /// The next fit for the processor: what the device cannot run or need not any more, else the longest that the processor
-    /// ends before the device has run all that waits.
+    /// The next fit for the processor: what the device cannot run or need not any more, else of those that it ends before the
+    /// device would one of the fits that end sooner by most with all of them here.
     fn next(&self, queue: &mut Queue) -> Option<(Ticket, Control)> {
         if let Some(next) = queue.rest.pop_front() {
             return Some(next);
         }
-        let speeds = &queue.speeds;
+        let (speeds, cores) = (&queue.speeds, self.processor.threads().count());
         let on_device = |bucket: &Bucket| bucket.on_device(speeds);
-        let all = queue.buckets.iter().map(on_device).sum::<f64>();
+        let before = queue.buckets.iter().map(on_device).sum::<f64>() / GROUPS_AT_ONCE as f64;
         let mut best: Option<(f64, usize)> = None;
         for (i, bucket) in queue.buckets.iter().enumerate() {
-            let own = speeds.on_processor(&bucket.cost, 1, 1);
-            let wanted = self.mixed && own < all || bucket.control.is_stopped();
-            if wanted && best.is_none_or(|(other, _)| own > other) {
-                best = Some((own, i));
+            let own = |fits: usize| speeds.on_processor(&bucket.cost, fits, cores);
+            let device = on_device(bucket);
+            let wanted = self.mixed && own(1) < before + device || bucket.control.is_stopped();
+            let sooner = device - own(bucket.tickets.len());
+            if wanted && best.is_none_or(|(other, _)| sooner > other) {
+                best = Some((sooner, i));
             }
         }
         let (_, i) = best?;

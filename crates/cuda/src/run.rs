@@ -196,7 +196,7 @@ impl Backend for Cuda {
         control: &Control,
         finished: &(dyn Fn(usize, &FitOutcome) + Sync),
     ) -> Result<Vec<FitOutcome>, SpecError> {
-        specs.iter().try_for_each(FitSpec::check)?;
+        FitSpec::check_all(specs)?;
         let call = Arc::new(Call::default());
         self.pool.put(specs, control, &call);
         let mut outcomes: Vec<Option<FitOutcome>> = vec![None; specs.len()];

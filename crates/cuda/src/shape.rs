@@ -27,6 +27,8 @@ const NARROW: usize = 8;
 /// Words of inputs and of states that a fit may have in shared memory, where it is half a warp.
 const NEAR_INPUTS: usize = 1024;
 const NEAR_STATES: usize = 512;
+/// There, the widest states of which four strips go ahead at once, and not two: a hidden unit is read once for all of them.
+const AHEAD: usize = 5;
 
 /// How a kernel of training is launched.
 #[derive(Clone, Copy, Debug)]
@@ -218,6 +220,10 @@ impl Shape {
         let strips = self.all_strips();
         let shared_inputs = strips * LANES * self.d <= NEAR_INPUTS;
         Variant {
+            strips: match self.q <= AHEAD && strips.is_multiple_of(4) {
+                true => 4,
+                false => 2,
+            },
             shared_inputs,
             shared_states: shared_inputs && self.kept_states(strips, part) <= NEAR_STATES,
             single: self.is_single(),

@@ -38,6 +38,7 @@ fn compare(kernels: Kernels, scoring: bool) {
 fn adam_has_the_bits_of_the_processor() {
     compare(Kernels::Block, false);
     compare(Kernels::Blocks, false);
+    compare(Kernels::Light, false);
     compare(Kernels::HalfWarp, false);
 }
 
@@ -45,5 +46,6 @@ fn adam_has_the_bits_of_the_processor() {
 fn scoring_has_the_bits_of_the_processor() {
     compare(Kernels::Block, true);
     compare(Kernels::Blocks, true);
+    compare(Kernels::Light, true);
     compare(Kernels::HalfWarp, true);
 }

@@ -146,7 +146,7 @@ impl Backend for Engine {
         control: &Control,
         finished: &(dyn Fn(usize, &FitOutcome) + Sync),
     ) -> Result<Vec<FitOutcome>, SpecError> {
-        specs.iter().try_for_each(FitSpec::check)?;
+        FitSpec::check_all(specs)?;
         Ok(self.threads.install(|| {
             specs
                 .par_iter()

@@ -280,6 +280,28 @@ fn no_threads(threads: usize) -> String {
 impl FitSpec {
     /// Checks that the parts belong together; backends call it first.
     pub fn check(&self) -> Result<(), SpecError> {
+        self.check_but_targets()?;
+        self.check_targets()
+    }
+
+    /// Checks many: targets that one specification shares with the one before it are looked at once.
+    pub fn check_all(specs: &[Self]) -> Result<(), SpecError> {
+        for (i, spec) in specs.iter().enumerate() {
+            let known = i.checked_sub(1).is_some_and(|before| {
+                let before = &specs[before];
+                Arc::ptr_eq(&before.train, &spec.train)
+                    && Arc::ptr_eq(&before.valid, &spec.valid)
+                    && before.likelihood == spec.likelihood
+            });
+            spec.check_but_targets()?;
+            if !known {
+                spec.check_targets()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_but_targets(&self) -> Result<(), SpecError> {
         if self.likelihood.outputs() != self.network.outputs() {
             return Err(SpecError::Outputs {
                 likelihood: self.likelihood.name(),
@@ -318,7 +340,6 @@ impl FitSpec {
     }
 
     fn check_samples(&self, name: &'static str, samples: &Samples) -> Result<(), SpecError> {
-        let likelihood = self.likelihood.name();
         if samples.n() == 0 {
             return Err(SpecError::NoSamples(name));
         }
@@ -329,15 +350,24 @@ impl FitSpec {
                 expected: self.network.d(),
             });
         }
+        if samples.y().is_empty() && !matches!(self.likelihood, Likelihood::Energy(_)) {
+            return Err(SpecError::NoTargets {
+                samples: name,
+                likelihood: self.likelihood.name(),
+            });
+        }
+        Ok(())
+    }
+
+    fn check_targets(&self) -> Result<(), SpecError> {
         if matches!(self.likelihood, Likelihood::Energy(_)) {
             return Ok(());
         }
-        if samples.y().is_empty() {
-            return Err(SpecError::NoTargets {
-                samples: name,
-                likelihood,
-            });
-        }
+        self.check_targets_of("training", &self.train)?;
+        self.check_targets_of("validation", &self.valid)
+    }
+
+    fn check_targets_of(&self, name: &'static str, samples: &Samples) -> Result<(), SpecError> {
         let y: Vec<f64> = samples.y().iter().map(|y| f64::from(*y)).collect();
         let why = |e: loopfit_likelihood::Error| e.to_string();
         self.likelihood

@@ -370,15 +370,20 @@ fn an_interrupted_run_stops_early() {
 
 #[test]
 fn wrong_specifications_are_named() {
-    let good = || {
-        spec(
-            Likelihood::Gaussian(Gaussian::squared_error()),
-            Tying::Single,
-            1,
-        )
+    let first = spec(
+        Likelihood::Gaussian(Gaussian::squared_error()),
+        Tying::Single,
+        1,
+    );
+    let good = || first.clone();
+    // Alone and behind one that shares its samples.
+    let message = |spec: FitSpec| {
+        let alone = spec.check().unwrap_err().to_string();
+        let behind = FitSpec::check_all(&[good(), spec]).unwrap_err();
+        assert_eq!(behind.to_string(), alone);
+        alone
     };
-    let message = |spec: FitSpec| spec.check().unwrap_err().to_string();
-    good().check().unwrap();
+    FitSpec::check_all(&[good(), good()]).unwrap();
     let mut s = good();
     s.network = Network::ffn(3, 1, 2, 2, Tying::Single).unwrap();
     assert_eq!(

@@ -306,7 +306,7 @@ impl Backend for Desk {
         control: &Control,
         finished: &(dyn Fn(usize, &FitOutcome) + Sync),
     ) -> Result<Vec<FitOutcome>, SpecError> {
-        specs.iter().try_for_each(FitSpec::check)?;
+        FitSpec::check_all(specs)?;
         let (tell, told) = channel();
         let who = self.ask(specs, &tell);
         let mut outcomes: Vec<Option<FitOutcome>> = vec![None; specs.len()];

@@ -6,7 +6,8 @@ use crate::described::Describer;
 use crate::progress::Progress;
 use crate::store::{Store, StoredFit};
 use loopfit_engine::{Backend, Control, FitOutcome, FitSpec, Stop, Threads};
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What runs fits and where they are kept.
 #[derive(Clone, Copy)]
@@ -28,6 +29,8 @@ pub(crate) struct Recorder<'a> {
     workshop: Workshop<'a>,
     task: &'a str,
     describer: Describer,
+    /// The names of the task's fits that are in the store, asked for once.
+    stored: Mutex<Option<HashSet<String>>>,
 }
 
 /// A fit and its name in the task.
@@ -42,6 +45,7 @@ impl<'a> Recorder<'a> {
             workshop,
             task,
             describer: Describer::default(),
+            stored: Mutex::default(),
         }
     }
 
@@ -57,7 +61,10 @@ impl<'a> Recorder<'a> {
         let mut missing: Vec<(usize, String)> = Vec::new();
         for (i, job) in jobs.iter().enumerate() {
             let spec = self.describer.describe(&job.spec);
-            let mut stored = w.store.fit(w.study, self.task, &job.name)?;
+            let mut stored = match self.is_stored(&job.name)? {
+                true => w.store.fit(w.study, self.task, &job.name)?,
+                false => None,
+            };
             if stored.is_none() {
                 stored = self.remembered(job, &spec)?;
             }
@@ -75,6 +82,7 @@ impl<'a> Recorder<'a> {
             outcomes.push(stored.map(|s| s.outcome));
         }
         let specs: Vec<FitSpec> = missing.iter().map(|(i, _)| jobs[*i].spec.clone()).collect();
+        let handed_in = Mutex::new(Vec::new());
         let finished = |at: usize, outcome: &FitOutcome| {
             if outcome.stop == Stop::Interrupted {
                 return;
@@ -88,27 +96,33 @@ impl<'a> Recorder<'a> {
                 bits: w.backend.bits().to_string(),
                 outcome: outcome.clone(),
             };
-            match w.store.put_fit(w.study, self.task, &job.name, &stored) {
-                Ok(()) => {
-                    w.progress.ran(outcome.updates);
-                    if let Some(cache) = w.cache {
-                        cache.keep(&stored);
-                    }
-                }
-                Err(error) => {
-                    let mut failure = w.failure.lock().unwrap_or_else(PoisonError::into_inner);
-                    failure.get_or_insert(error);
-                    w.control.interrupt();
-                }
+            let number = w.store.hand_in(w.study, self.task, &job.name, &stored);
+            handed_in
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(number);
+            if w.store.is_failing() {
+                w.control.interrupt();
+            }
+            self.now_stored(&job.name);
+            w.progress.ran(outcome.updates);
+            if let Some(cache) = w.cache {
+                cache.keep(&stored);
             }
         };
-        let ran = w
-            .backend
-            .run(&specs, w.control, &finished)
-            .map_err(|e| StudyError::Search {
-                of: self.task.to_string(),
-                why: Box::new(e.into()),
-            })?;
+        let ran = w.backend.run(&specs, w.control, &finished);
+        let handed_in = handed_in
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = w.store.await_kept(&handed_in) {
+            let mut failure = w.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            failure.get_or_insert(error);
+            w.control.interrupt();
+        }
+        let ran = ran.map_err(|e| StudyError::Search {
+            of: self.task.to_string(),
+            why: Box::new(e.into()),
+        })?;
         if w.control.is_stopped() {
             return Err(StudyError::Interrupted);
         }
@@ -118,6 +132,28 @@ impl<'a> Recorder<'a> {
         Ok(outcomes.into_iter().flatten().collect())
     }
 
+    fn names(&self) -> MutexGuard<'_, Option<HashSet<String>>> {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now_stored(&self, name: &str) {
+        if let Some(names) = self.names().as_mut() {
+            names.insert(name.to_string());
+        }
+    }
+
+    /// Whether the store has a fit of the task.
+    fn is_stored(&self, name: &str) -> Result<bool, StudyError> {
+        let w = self.workshop;
+        let mut names = self.names();
+        if names.is_none() {
+            let query = "SELECT fit FROM fit WHERE study = ? AND task = ?";
+            let found = w.store.rows(query, [w.study, self.task], |r| r.get(0))?;
+            *names = Some(found.into_iter().collect());
+        }
+        Ok(names.as_ref().is_some_and(|names| names.contains(name)))
+    }
+
     /// A fit that was made elsewhere, from now on in the store.
     fn remembered(&self, job: &Job, spec: &str) -> Result<Option<StoredFit>, StudyError> {
         let w = self.workshop;
@@ -125,6 +161,7 @@ impl<'a> Recorder<'a> {
             return Ok(None);
         };
         w.store.put_fit(w.study, self.task, &job.name, &fit)?;
+        self.now_stored(&job.name);
         Ok(Some(fit))
     }
 }

@@ -1,7 +1,7 @@
-//! The store: one SQLite file, one transaction for each finished fit.
+//! The store: one SQLite file, one transaction for the fits that end together.
 //!
-//! Killed at any instant, it holds every fit that had ended and nothing half-written. Every record
-//! has a checksum: a store that is damaged is refused, and a run mends it. The tables
+//! Killed at any instant, it holds every fit that had ended, but for those that its last transaction was to write, and
+//! nothing half-written. Every record has a checksum: a store that is damaged is refused, and a run mends it. The tables
 //! are in `store/schema.sql` and in `docs/store.md`.
 
 mod adopt;
@@ -14,6 +14,7 @@ mod open;
 mod record;
 mod row;
 mod verify;
+mod waiting;
 
 pub(crate) use adopt::{Sibling, Watch, pause};
 pub use export::export;
@@ -33,6 +34,7 @@ use rusqlite::{Connection, OptionalExtension};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use waiting::Waiting;
 
 /// Marks the file as a loopfit store ("lfst").
 const APPLICATION: i64 = 0x6C66_7374;
@@ -90,19 +92,14 @@ impl Frozen {
     }
 }
 
-/// Records of fits that wait to be written, each with its number.
-#[derive(Debug, Default)]
-struct Waiting {
-    next: u64,
-    rows: Vec<(u64, [Value; 14])>,
-}
-
 /// An open store.
 #[derive(Debug)]
 pub struct Store {
     connection: Mutex<Connection>,
     /// Records of fits that wait for the connection.
     waiting: Mutex<Waiting>,
+    /// Held by the thread that writes them.
+    writing: Mutex<()>,
     path: PathBuf,
     /// Version of its tables.
     version: i64,
@@ -219,72 +216,6 @@ impl Store {
         })?;
         let broken = |why| self.broken(format!("fit {fit} of task {task}"), why);
         row.map(|row| row.read().map_err(broken)).transpose()
-    }
-
-    /// Keeps a fit, in a transaction of its own.
-    pub(crate) fn put_fit(
-        &self,
-        study: &str,
-        task: &str,
-        fit: &str,
-        stored: &StoredFit,
-    ) -> Result<(), StudyError> {
-        let made = FitRow::of(stored);
-        let row = [
-            Value::from(study.to_string()),
-            task.to_string().into(),
-            fit.to_string().into(),
-            made.method.into(),
-            made.spec.into(),
-            made.stop.into(),
-            made.validation.into(),
-            made.best_update.into(),
-            made.updates.into(),
-            made.curve.into(),
-            made.parameters.into(),
-            made.seconds.into(),
-            made.backend.into(),
-            made.bits.into(),
-        ];
-        let number = {
-            let mut waiting = self.waiting();
-            waiting.next += 1;
-            let number = waiting.next;
-            waiting.rows.push((number, row));
-            number
-        };
-        self.with(|c| self.write_waiting(c, number))
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes a record and all that wait beside it in one transaction, unless somebody else has written it. Where that fails, the
-    /// others are left to their own threads, so that everyone learns of its own failure.
-    fn write_waiting(&self, c: &Connection, number: u64) -> rusqlite::Result<()> {
-        let rows = std::mem::take(&mut self.waiting().rows);
-        if !rows.iter().any(|(own, _)| *own == number) {
-            self.waiting().rows.extend(rows);
-            return Ok(());
-        }
-        let write = || {
-            c.execute_batch("BEGIN IMMEDIATE")?;
-            rows.iter().try_for_each(|(_, row)| FIT.insert(c, row))?;
-            c.execute_batch("COMMIT")
-        };
-        let Err(error) = write() else { return Ok(()) };
-        if !c.is_autocommit() {
-            let _ = c.execute_batch("ROLLBACK");
-        }
-        if rows.len() == 1 {
-            return Err(error);
-        }
-        let (own, others) = rows
-            .into_iter()
-            .partition::<Vec<_>, _>(|(n, _)| *n == number);
-        self.waiting().rows.extend(others);
-        own.iter().try_for_each(|(_, row)| FIT.insert(c, row))
     }
 
     /// Writes the choices of a task, all at once and for good.

@@ -79,10 +79,8 @@ __device__ __forceinline__ float top_lanes(float v) {
 // The threads of a warp wait for one another.
 __device__ __forceinline__ void sync_warp() { __syncwarp(); }
 
-// Whether a thread of the warp before this one has this number.
-__device__ __forceinline__ bool earlier_has(int v) {
-    return (__match_any_sync(0xffffffffu, v) & ((1u << (threadIdx.x & 31)) - 1)) != 0;
-}
+// What lies in shared memory becomes no larger than v.
+__device__ __forceinline__ void lower(uint32_t *at, uint32_t v) { atomicMin(at, v); }
 
 // The first thread of the warp for which it holds; 32 if there is none.
 __device__ __forceinline__ int first_vote(bool own) {

@@ -348,7 +348,7 @@ __device__ __forceinline__ void input_products(const Launch &L, const Own &own, 
 // The gradient of the batch whose samples are there.
 __device__ __forceinline__ void gradient_of(const Launch &L, const Fit &fit, const Own &own, int lane) {
     Head head = {};
-    for (int strip = 0; strip < L.all_strips; strip += FORWARD) ahead<FORWARD>(L, fit, own, strip, lane, head);
+    for (int strip = 0; strip < L.all_strips; strip += STRIPS) ahead<STRIPS>(L, fit, own, strip, lane, head);
 #if SINGLE
     finish_row(head.row, head.bias, own.grad(L) + output_at(L), lane);
 #else

@@ -37,7 +37,6 @@ struct Block {
     Fiber fibers[MAX_THREADS];
     Barrier all, halves[MAX_THREADS / 16], warps[MAX_THREADS / 32];
     bool votes[MAX_THREADS];
-    int numbers[MAX_THREADS];
     float slots[MAX_THREADS], sixteens[MAX_THREADS][16];
     double doubles[MAX_THREADS];
     unsigned threads, current;
@@ -142,16 +141,8 @@ static inline bool either(bool own) {
     return any;
 }
 
-// Whether a thread of the warp before this one has this number.
-static inline bool earlier_has(int v) {
-    unsigned first = block->current / 32 * 32;
-    block->numbers[block->current] = v;
-    sync_warp();
-    bool found = false;
-    for (unsigned i = first; i < block->current; i++) found = found || block->numbers[i] == v;
-    sync_warp();
-    return found;
-}
+// What lies in shared memory becomes no larger than v.
+static inline void lower(uint32_t *at, uint32_t v) { *at = v < *at ? v : *at; }
 
 // The first thread of the warp for which it holds; 32 if there is none.
 static inline int first_vote(bool own) {

@@ -18,6 +18,7 @@ extern "C" int loopfit_launch(const char *name, unsigned grid, unsigned threads,
 #elif PART_VALIDATE
         {"validate", validate},
 #else
+        {"permute_short", permute_short},
         {"permute_shared", permute_shared},
         {"permute_global", permute_global},
 #endif

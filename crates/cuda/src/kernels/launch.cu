@@ -58,7 +58,9 @@ struct Launch {
     int32_t resumed;                 // scoring: whether the gradient of the first is there
     int32_t lined;                   // scoring: whether the gradient and the lines of one more are left behind
     int32_t stage_start;             // whether the optimiser is fresh
-    int32_t parts;                   // blocks of a fit's epochs
+    int32_t parts;                   // epochs of a fit whose order is made
+    int32_t epochs;                  // of all fits
+    int32_t order_step;              // numbers of 16 bits from one short epoch to the next
     int32_t all_strips;              // of a batch and of the nodes
     int32_t units;                   // a block a fit: hidden units of a tile, at most UNITS
     int32_t near;                    // whether states lie in shared memory, where a kernel can have them in both places

@@ -41,6 +41,22 @@ fn adam_in_half_warps_has_the_bits_of_the_processor() {
     compare(&specs, Kernels::HalfWarp);
 }
 
+/// With one strip of a group at once, and states that have no room in shared memory beside those of others.
+#[test]
+fn light_fits_have_the_bits_of_the_processor() {
+    for scoring in [false, true] {
+        let mut specs: Vec<FitSpec> = (0..6).map(|i| spec(i, scoring)).collect();
+        for spec in &mut specs {
+            let (network, t) = (&spec.network, 40);
+            let long =
+                Network::ffn(network.d(), network.outputs(), 4, 5, Tying::Loop { t }).unwrap();
+            spec.network = long.with_activation(network.activation()).unwrap();
+        }
+        specs.extend((0..6).map(|i| spec(i, scoring)));
+        compare(&specs, Kernels::Light);
+    }
+}
+
 #[test]
 fn scoring_has_the_bits_of_the_processor() {
     let specs: Vec<FitSpec> = (0..12).map(|i| spec(i, true)).collect();

@@ -143,6 +143,7 @@ impl Store {
             version: version(&connection, &path)?,
             connection: Mutex::new(connection),
             waiting: Mutex::default(),
+            writing: Mutex::default(),
             path,
             notice: None,
             _lock: None,
