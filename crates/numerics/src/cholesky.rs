@@ -262,17 +262,21 @@ fn factor_panel(
         for k in 0..PANEL {
             tile[k] = panel[k * stride..][..stride].as_chunks::<WIDTH>().0[group];
         }
-        for k in 0..PANEL {
-            for c in 0..WIDTH {
-                tile[k][c] *= inverse[k];
-            }
-            for i in k + 1..PANEL {
-                let factor = -triangle[k][i];
-                for c in 0..WIDTH {
-                    tile[i][c] = factor.mul_add(tile[k][c], tile[i][c]);
+        // Written out: compilers keep the tile of a loop in memory.
+        macro_rules! rows {
+            ($($i:literal)*) => {$(
+                for k in 0..$i {
+                    let factor = -triangle[k][$i];
+                    for c in 0..WIDTH {
+                        tile[$i][c] = factor.mul_add(tile[k][c], tile[$i][c]);
+                    }
                 }
-            }
+                for c in 0..WIDTH {
+                    tile[$i][c] *= inverse[$i];
+                }
+            )*};
         }
+        rows!(0 1 2 3 4 5 6 7);
         for k in 0..PANEL {
             panel[k * stride..][..stride].as_chunks_mut::<WIDTH>().0[group] = tile[k];
         }
