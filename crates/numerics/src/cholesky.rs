@@ -262,6 +262,9 @@ fn factor_panel(
         for k in 0..PANEL {
             tile[k] = panel[k * stride..][..stride].as_chunks::<WIDTH>().0[group];
         }
+        for c in 0..WIDTH {
+            tile[0][c] *= inverse[0];
+        }
         // Written out: compilers keep the tile of a loop in memory.
         macro_rules! rows {
             ($($i:literal)*) => {$(
@@ -276,7 +279,7 @@ fn factor_panel(
                 }
             )*};
         }
-        rows!(0 1 2 3 4 5 6 7);
+        rows!(1 2 3 4 5 6 7);
         for k in 0..PANEL {
             panel[k * stride..][..stride].as_chunks_mut::<WIDTH>().0[group] = tile[k];
         }
