@@ -3,6 +3,7 @@
 //! - [`pack`]: where each coefficient lies, chosen for the kernels;
 //! - [`forward`]: the state stays in registers over all iterations (`q <= 16`);
 //! - [`backward`]: the same loop run back, giving the gradients of all states;
+//! - [`pairs`]: blocks of two units, both ways;
 //! - [`outer`]: weight gradients, as sums of outer products over (iteration, strip);
 //! - [`general`]: any `q` and any level, state in memory, the same order of operations;
 //! - [`row`]: one sample at a time, hidden units across lanes, for low latency.
@@ -17,6 +18,7 @@ mod forward;
 mod general;
 mod outer;
 pub(crate) mod pack;
+mod pairs;
 mod row;
 
 #[cfg(test)]
@@ -88,9 +90,13 @@ macro_rules! with_state_dimension {
 }
 
 /// How strips of a state of `Q` numbers go through the registers.
-struct Strips<S, const Q: usize, const BACK: bool>(PhantomData<S>);
+struct Strips<S, const Q: usize, const BACK: bool, const KEEP: bool, const SMOOTH: bool>(
+    PhantomData<S>,
+);
 
-impl<S: Simd, const Q: usize, const BACK: bool> Strips<S, Q, BACK> {
+impl<S: Simd, const Q: usize, const BACK: bool, const KEEP: bool, const SMOOTH: bool>
+    Strips<S, Q, BACK, KEEP, SMOOTH>
+{
     /// Strips of a register tile, up to [`MOST_STRIPS`]: old and new state of each take `2 Q` registers, with weights and hidden
     /// values beside them. That may be more than there are: to wait for the sums of few strips costs more than to read some of the
     /// old state from memory.
@@ -104,23 +110,45 @@ impl<S: Simd, const Q: usize, const BACK: bool> Strips<S, Q, BACK> {
         _ => 1,
     };
 
-    /// Tiles of `n` strips: as many as fill the registers, then smaller ones.
+    /// Whether blocks of two units have tiles of [`MOST_STRIPS`] whose states are in memory, see [`pairs`].
+    const PAIRED: bool =
+        S::REGISTERS < 32 && KEEP && !SMOOTH && Self::AT_ONCE < MOST_STRIPS && Q <= 6;
+
+    /// Tiles of `n` strips of blocks of `r` units: as many as fill the registers, then smaller ones.
     #[inline(always)]
-    fn tiles(n: usize) -> usize {
-        let (full, rest) = (n / Self::AT_ONCE, n % Self::AT_ONCE);
-        full + if rest == 2 { 1 } else { rest }
+    fn tiles(n: usize, r: usize) -> usize {
+        match Self::PAIRED && r == 2 {
+            true => tiles(n, MOST_STRIPS),
+            false => tiles(n, const { Self::AT_ONCE }),
+        }
     }
 
     /// The first strip of a tile and how many it has.
     #[inline(always)]
-    fn tile(n: usize, tile: usize) -> (usize, usize) {
-        let full = n / Self::AT_ONCE;
-        let first = full * Self::AT_ONCE;
-        match tile < full {
-            true => (tile * Self::AT_ONCE, Self::AT_ONCE),
-            false if n - first == 2 => (first, 2),
-            false => (first + tile - full, 1),
+    fn tile(n: usize, r: usize, i: usize) -> (usize, usize) {
+        match Self::PAIRED && r == 2 {
+            true => tile(n, MOST_STRIPS, i),
+            false => tile(n, const { Self::AT_ONCE }, i),
         }
+    }
+}
+
+/// Tiles of `n` strips, `at_once` of them in each but the last. Inlined, so that no number is divided by one that is not known.
+#[inline(always)]
+fn tiles(n: usize, at_once: usize) -> usize {
+    let (full, rest) = (n / at_once, n % at_once);
+    full + if rest == 2 { 1 } else { rest }
+}
+
+/// The first strip of tile `i` and how many it has.
+#[inline(always)]
+fn tile(n: usize, at_once: usize, i: usize) -> (usize, usize) {
+    let full = n / at_once;
+    let first = full * at_once;
+    match i < full {
+        true => (i * at_once, at_once),
+        false if n - first == 2 => (first, 2),
+        false => (first + i - full, 1),
     }
 }
 
@@ -128,7 +156,7 @@ impl<S: Simd, const Q: usize, const BACK: bool> Strips<S, Q, BACK> {
 /// have are not compiled.
 macro_rules! run_strips {
     ($kernel:expr, $s:expr, $Strips:ty, $S:ident, $strips:expr, $tile:expr $(, $more:expr)?) => {
-        match <$Strips>::tile($strips, $tile) {
+        match <$Strips>::tile($strips, $kernel.p.r, $tile) {
             // Not compiled: these states are not taken by this level.
             _ if const { Q > most_state($S::REGISTERS) } => {
                 unreachable!("states fit the registers")
@@ -137,10 +165,15 @@ macro_rules! run_strips {
             (strip, 2) if const { <$Strips>::AT_ONCE > 1 } => {
                 $kernel.tile::<$S, 2>($s, strip $(, $more)?)
             }
-            (strip, _) if const { <$Strips>::AT_ONCE == 3 } => {
+            (strip, 3) if const { <$Strips>::AT_ONCE == 3 } => {
                 $kernel.tile::<$S, 3>($s, strip $(, $more)?)
             }
-            (strip, _) => $kernel.tile::<$S, MOST_STRIPS>($s, strip $(, $more)?),
+            (strip, MOST_STRIPS)
+                if const { <$Strips>::AT_ONCE == MOST_STRIPS || <$Strips>::PAIRED } =>
+            {
+                $kernel.tile::<$S, MOST_STRIPS>($s, strip $(, $more)?)
+            }
+            _ => unreachable!("tiles are not larger"),
         }
     };
 }

@@ -126,7 +126,8 @@ const fn most_rows(registers: usize, columns: usize, bias: bool) -> usize {
 /// Most rows whose tiles follow one another before the next rows. Where tiles are small, few enough for the rows' lines of some
 /// vectors to stay in the first-level cache until all columns have taken them.
 const fn most_band(registers: usize, rows: usize) -> usize {
-    if registers < 32 { 8 } else { rows }
+    // Nine are three tiles of three.
+    if registers < 32 && rows != 9 { 8 } else { rows }
 }
 
 /// How many vectors of so many lines, left and right, all tiles take before the next ones. Where a line has two registers, few
@@ -136,9 +137,11 @@ const fn most_band(registers: usize, rows: usize) -> usize {
 pub(crate) fn vectors_at_once(level: Level, lines: usize) -> usize {
     /// Lines that a first-level cache keeps beside the sums.
     const KEPT: usize = 480;
+    /// More vectors than this are not worth keeping.
+    const MOST: usize = 48;
     match level.registers() {
         Some(registers) if registers.count() < 32 => match KEPT / lines {
-            fit @ 24..32 => fit,
+            fit @ 24.. => fit.min(MOST),
             _ => 32,
         },
         _ => usize::MAX,

@@ -5,9 +5,33 @@
 //! tile, so that the bits do not depend on how many rows there are.
 #![allow(clippy::needless_range_loop)]
 
+/// `$self.tile::<$S, R>($s, row)` for all rows of a range, `$most` at a time or fewer. Constant conditions: what a level does not
+/// hold is not compiled.
+macro_rules! by_tiles {
+    ($self:ident, $S:ident, $s:ident, $rows:expr, $most:expr) => {
+        let std::ops::Range {
+            start: mut row,
+            end,
+        } = $rows;
+        while row < end {
+            let now = crate::products::tile_of(end - row, const { $most });
+            match now {
+                1 => $self.tile::<$S, 1>($s, row),
+                2 if const { $most >= 2 } => $self.tile::<$S, 2>($s, row),
+                3 if const { $most >= 3 } => $self.tile::<$S, 3>($s, row),
+                4 if const { $most >= 4 } => $self.tile::<$S, 4>($s, row),
+                _ => unreachable!("tiles are not larger"),
+            }
+            row += now;
+        }
+    };
+}
+pub(crate) use by_tiles;
+
 mod short;
 
 use loopfit_numerics::lanes::{Lane, Lanewise, Level, Simd};
+use std::ops::Range;
 
 /// Most rows and most columns of a register tile.
 pub(crate) const TILE: usize = 4;
@@ -52,6 +76,23 @@ pub(crate) fn first_part<S: Simd>(rest: usize, most: usize) -> usize {
         4 => rest.div_ceil(4),
         parts => (rest as u32).div_ceil(parts as u32) as usize,
     }
+}
+
+/// Rows of the next tile of those that are left: two tiles of about half of them instead of a full one and a single row, which
+/// would wait for its own sums.
+#[inline(always)]
+pub(crate) fn tile_of(rest: usize, most: usize) -> usize {
+    match most > 2 && rest == most + 1 {
+        true => rest.div_ceil(2),
+        false => rest.min(most),
+    }
+}
+
+/// Rows of a piece, of `size` rows but the last.
+#[inline(always)]
+pub(crate) fn rows_of_piece(rows: usize, piece: usize, size: usize) -> Range<usize> {
+    let first = piece * size;
+    first..rows.min(first + size)
 }
 
 /// A matrix inside the packed coefficients: entry (i, j) lies at `first + i down + j along`.

@@ -62,37 +62,25 @@ impl Cholesky {
         }
     }
 
-    /// Factors `a + damping I`; only the diagonal of `a` and what is right of it are read,
+    /// Factors `a + damping I`; only the diagonal of `a` and what is right of it count,
     /// row `i` at `i * n`. False if the matrix is not positive definite; then there is no
     /// factor to solve with.
     #[must_use]
     pub fn factor(&mut self, a: &[f64], damping: f64) -> bool {
         let (n, stride) = (self.n, self.stride);
         assert_eq!(a.len(), n * n, "a square matrix");
-        let rows = &mut self.rows[self.first..][..n * stride];
-        for i in 0..n {
-            let row = &mut rows[i * stride + i..(i + 1) * stride];
-            row[..n - i].copy_from_slice(&a[i * n + i..(i + 1) * n]);
-            row[n - i..].fill(0.0);
-            row[0] += damping;
-        }
-        let factored = self.level.run(Factor {
+        let panels = n.div_ceil(PANEL);
+        self.blocks
+            .resize(panels * (panels + 1) / 2, Block([[0.0; PANEL]; PANEL]));
+        self.level.run(Factor {
             n,
             stride,
-            rows,
+            a,
+            damping,
+            rows: &mut self.rows[self.first..][..n * stride],
             inverse: &mut self.inverse,
-        });
-        self.blocks.clear();
-        for (i, panel) in rows.chunks(PANEL * stride).enumerate() {
-            for at in (i * PANEL..n).step_by(PANEL) {
-                let mut block = Block([[0.0; PANEL]; PANEL]);
-                for (to, row) in block.0.iter_mut().zip(panel.chunks_exact(stride)) {
-                    to.copy_from_slice(&row[at..][..PANEL]);
-                }
-                self.blocks.push(block);
-            }
-        }
-        factored
+            blocks: &mut self.blocks,
+        })
     }
 
     /// Replaces `b` by the solution `x` of `A x = b`.
@@ -154,36 +142,72 @@ impl Kernel for InverseDiagonal<'_> {
 struct Factor<'a> {
     n: usize,
     stride: usize,
+    a: &'a [f64],
+    damping: f64,
     rows: &'a mut [f64],
     inverse: &'a mut [f64],
+    blocks: &'a mut [Block],
 }
 
 impl Kernel for Factor<'_> {
     type Output = bool;
 
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) -> bool {
+    fn run<S: Simd>(mut self, _: S) -> bool {
+        self.fill();
+        let factored = self.eliminate::<S>();
+        self.lay_out();
+        factored
+    }
+}
+
+impl Factor<'_> {
+    /// The matrix to be factored, in whole registers: what is left of the diagonal is not used.
+    #[inline(always)]
+    fn fill(&mut self) {
+        let (n, stride) = (self.n, self.stride);
+        let rows = self.rows.chunks_exact_mut(stride);
+        for (i, (row, a)) in rows.zip(self.a.chunks_exact(n)).enumerate() {
+            let first = i / WIDTH * WIDTH;
+            let (whole, rest) = a[first..].as_chunks::<WIDTH>();
+            let (to, behind) = row[first..]
+                .as_chunks_mut::<WIDTH>()
+                .0
+                .split_at_mut(whole.len());
+            for (to, from) in to.iter_mut().zip(whole) {
+                *to = *from;
+            }
+            for (k, to) in behind.as_flattened_mut().iter_mut().enumerate() {
+                *to = rest.get(k).copied().unwrap_or(0.0);
+            }
+            row[i] += self.damping;
+        }
+    }
+
+    /// The factor as a solve reads it.
+    #[inline(always)]
+    fn lay_out(&mut self) {
+        let mut blocks = self.blocks.iter_mut();
+        for (i, panel) in self.rows.chunks(PANEL * self.stride).enumerate() {
+            for (at, block) in (i..self.n.div_ceil(PANEL)).zip(&mut blocks) {
+                for (to, row) in block.0.iter_mut().zip(panel.chunks_exact(self.stride)) {
+                    *to = row.as_chunks::<PANEL>().0[at];
+                }
+            }
+        }
+    }
+
+    /// Whether the matrix is positive definite, with its factor in `rows`.
+    #[inline(always)]
+    fn eliminate<S: Simd>(&mut self) -> bool {
         let (n, stride) = (self.n, self.stride);
         for first in (0..n).step_by(PANEL) {
             let end = n.min(first + PANEL);
             let (done, below) = self.rows.split_at_mut(end * stride);
             let panel = &mut done[first * stride..];
-            for k in first..end {
-                let (row, rest) = panel[(k - first) * stride..].split_at_mut(stride);
-                let pivot = row[k].sqrt();
-                let inverse = 1.0 / pivot;
-                // Also false for NaN.
-                if !(inverse > 0.0 && inverse.is_finite()) {
-                    return false;
-                }
-                self.inverse[k] = inverse;
-                row[k] = pivot;
-                for u in &mut row[k + 1..] {
-                    *u *= inverse;
-                }
-                for (i, to) in (k + 1..end).zip(rest.chunks_exact_mut(stride)) {
-                    subtract(&mut to[i..], row[i], &row[i..]);
-                }
+            let inverse = &mut self.inverse[first..][..PANEL];
+            if !factor_panel(panel, stride, first / WIDTH..n.div_ceil(WIDTH), inverse) {
+                return false;
             }
             // Below the last panel, which may be shorter, there is nothing.
             let block = first / BLOCK * BLOCK;
@@ -196,6 +220,71 @@ impl Kernel for Factor<'_> {
         }
         true
     }
+}
+
+/// Factors the rows of a panel in some groups of [`WIDTH`] columns, the first of which holds the diagonal: that by rows, then the
+/// others group by group, in registers. Only what is right of the diagonal counts. False where a pivot is not positive.
+#[inline(always)]
+fn factor_panel(
+    panel: &mut [f64],
+    stride: usize,
+    groups: Range<usize>,
+    inverse: &mut [f64],
+) -> bool {
+    let mut triangle = [[0.0; WIDTH]; PANEL];
+    for (to, row) in triangle.iter_mut().zip(panel.chunks_exact(stride)) {
+        *to = row.as_chunks::<WIDTH>().0[groups.start];
+    }
+    for k in 0..panel.len() / stride {
+        let pivot = triangle[k][k].sqrt();
+        inverse[k] = 1.0 / pivot;
+        // Also false for NaN.
+        if !(inverse[k] > 0.0 && inverse[k].is_finite()) {
+            return false;
+        }
+        for c in 0..WIDTH {
+            triangle[k][c] *= inverse[k];
+        }
+        triangle[k][k] = pivot;
+        for i in k + 1..PANEL {
+            let factor = -triangle[k][i];
+            for c in 0..WIDTH {
+                triangle[i][c] = factor.mul_add(triangle[k][c], triangle[i][c]);
+            }
+        }
+    }
+    for (row, from) in panel.chunks_exact_mut(stride).zip(&triangle) {
+        row.as_chunks_mut::<WIDTH>().0[groups.start] = *from;
+    }
+    // Behind the last panel, which may be shorter, there are no columns.
+    for group in groups.start + 1..groups.end {
+        let mut tile = [[0.0; WIDTH]; PANEL];
+        for k in 0..PANEL {
+            tile[k] = panel[k * stride..][..stride].as_chunks::<WIDTH>().0[group];
+        }
+        for c in 0..WIDTH {
+            tile[0][c] *= inverse[0];
+        }
+        // Written out: compilers keep the tile of a loop in memory.
+        macro_rules! rows {
+            ($($i:literal)*) => {$(
+                for k in 0..$i {
+                    let factor = -triangle[k][$i];
+                    for c in 0..WIDTH {
+                        tile[$i][c] = factor.mul_add(tile[k][c], tile[$i][c]);
+                    }
+                }
+                for c in 0..WIDTH {
+                    tile[$i][c] *= inverse[$i];
+                }
+            )*};
+        }
+        rows!(1 2 3 4 5 6 7);
+        for k in 0..PANEL {
+            panel[k * stride..][..stride].as_chunks_mut::<WIDTH>().0[group] = tile[k];
+        }
+    }
+    true
 }
 
 /// `to -= factor * from`.

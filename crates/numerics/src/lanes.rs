@@ -121,7 +121,13 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// minimax polynomial of degree 6 on `|r| <= ln 2 / 2` (Cephes `expf`).
     #[inline(always)]
     fn exp(self, x: Self::V) -> Self::V {
-        let x = self.min(self.splat(88.0), self.max(self.splat(-87.0), x));
+        self.exp_up_to_88(self.min(self.splat(88.0), x))
+    }
+
+    /// [`Simd::exp`] of an `x` that is not above 88.
+    #[inline(always)]
+    fn exp_up_to_88(self, x: Self::V) -> Self::V {
+        let x = self.max(self.splat(-87.0), x);
         let t = self.fma(x, self.splat(std::f32::consts::LOG2_E), self.splat(MAGIC));
         let n = self.sub(t, self.splat(MAGIC));
         let r = self.fma(n, self.splat(-0.693_359_4), x);

@@ -3,7 +3,7 @@
 
 use super::forward::{keep, paired};
 use super::pack::Packing;
-use super::{MOST_STRIPS, Strips, most_state, run_strips};
+use super::{MOST_STRIPS, Strips, most_state, pairs, run_strips};
 use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ impl<const Q: usize, const SMOOTH: bool> Lanewise for Backward<'_, Q, SMOOTH> {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
         let parts = self.at.steps.len().div_ceil(steps_at_once::<S>(Q));
-        Strips::<S, Q, true>::tiles(self.at.strips) * parts
+        Strips::<S, Q, true, true, SMOOTH>::tiles(self.at.strips, self.p.r) * parts
     }
 
     #[inline(always)]
@@ -40,7 +40,7 @@ impl<const Q: usize, const SMOOTH: bool> Lanewise for Backward<'_, Q, SMOOTH> {
         // In 32 bits a division takes half as long.
         let (piece, tiles) = (
             piece as u32,
-            Strips::<S, Q, true>::tiles(self.at.strips) as u32,
+            Strips::<S, Q, true, true, SMOOTH>::tiles(self.at.strips, self.p.r) as u32,
         );
         let parts = self.at.steps.len().div_ceil(steps_at_once::<S>(Q)) as u32;
         let (tile, part) = match steps_at_once::<S>(Q) {
@@ -50,7 +50,7 @@ impl<const Q: usize, const SMOOTH: bool> Lanewise for Backward<'_, Q, SMOOTH> {
         let Range { start, end } = self.at.steps;
         let (tile, first) = (tile as usize, start + part as usize * steps_at_once::<S>(Q));
         let end = end.min(first + steps_at_once::<S>(Q));
-        run_strips!(self, s, Strips<S, Q, true>, S, self.at.strips, tile, first..end);
+        run_strips!(self, s, Strips<S, Q, true, true, SMOOTH>, S, self.at.strips, tile, first..end);
     }
 }
 
@@ -65,6 +65,9 @@ impl<const Q: usize, const SMOOTH: bool> Backward<'_, Q, SMOOTH> {
     /// `M` strips from `strip` on, through some steps.
     #[inline(always)]
     fn tile<S: Simd, const M: usize>(&mut self, s: S, strip: usize, steps: Range<usize>) {
+        if const { M == MOST_STRIPS && Strips::<S, Q, true, true, SMOOTH>::PAIRED } {
+            return self.tile_of_pairs::<S, M>(s, strip, steps);
+        }
         let (p, strips) = (self.p, self.at.strips);
         let mut g = [[s.splat(0.0); Q]; M];
         let first = &self.at.g[(steps.start * strips + strip) * Q..][..M * Q];
@@ -80,6 +83,22 @@ impl<const Q: usize, const SMOOTH: bool> Backward<'_, Q, SMOOTH> {
             let a = &mut self.at.a[(first - self.at.steps.start * strips) * p.r..][..M * p.r];
             g = block_backward::<S, Q, M, SMOOTH>(s, units, g, h, a);
             keep(s, &mut self.at.g[(first + strips) * Q..][..M * Q], &g);
+        }
+    }
+}
+
+impl<const Q: usize, const SMOOTH: bool> Backward<'_, Q, SMOOTH> {
+    /// As [`Backward::tile`], for blocks of two units.
+    #[inline(always)]
+    fn tile_of_pairs<S: Simd, const M: usize>(&mut self, s: S, strip: usize, steps: Range<usize>) {
+        let (p, strips) = (self.p, self.at.strips);
+        for step in steps {
+            let units = &self.params[p.units(p.block_at(p.step_at(step)))];
+            let first = step * strips + strip;
+            let (g, before) = self.at.g.split_at_mut((step + 1) * strips * Q);
+            let a = &mut self.at.a[(first - self.at.steps.start * strips) * 2..];
+            let (g, before) = (&g[first * Q..], &mut before[strip * Q..]);
+            pairs::block_backward::<S, Q, M>(s, units, g, &self.at.h[first * 2..], a, before);
         }
     }
 }

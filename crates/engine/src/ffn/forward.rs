@@ -5,7 +5,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::pack::Packing;
-use super::{MOST_STRIPS, Strips, most_state, run_strips};
+use super::{MOST_STRIPS, Strips, most_state, pairs, run_strips};
 use crate::smooth::Activate;
 use loopfit_numerics::lanes::{Lane, Lanewise, Simd};
 
@@ -27,12 +27,12 @@ impl<const Q: usize, const KEEP: bool, const SMOOTH: bool> Lanewise
 {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
-        Strips::<S, Q, false>::tiles(self.strips())
+        Strips::<S, Q, false, KEEP, SMOOTH>::tiles(self.strips(), self.p.r)
     }
 
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, tile: usize) {
-        run_strips!(self, s, Strips<S, Q, false>, S, self.strips(), tile);
+        run_strips!(self, s, Strips<S, Q, false, KEEP, SMOOTH>, S, self.strips(), tile);
     }
 }
 
@@ -45,6 +45,9 @@ impl<const Q: usize, const KEEP: bool, const SMOOTH: bool> Forward<'_, Q, KEEP, 
     /// `M` strips from `strip` on, through all iterations.
     #[inline(always)]
     fn tile<S: Simd, const M: usize>(&mut self, s: S, strip: usize) {
+        if const { M == MOST_STRIPS && Strips::<S, Q, false, KEEP, SMOOTH>::PAIRED } {
+            return self.tile_of_pairs::<S, M>(s, strip);
+        }
         let (p, d, strips) = (self.p, self.p.d, self.strips());
         let input = &self.params[p.input()];
         let x = &self.x[strip * d..][..M * d];
@@ -108,6 +111,53 @@ impl<const Q: usize, const KEEP: bool, const SMOOTH: bool> Forward<'_, Q, KEEP, 
                     sum = s.fma(s.splat(row[k]), z[m][k], sum);
                 }
                 s.store(&mut out[m * p.outputs + c], sum);
+            }
+        }
+    }
+}
+
+impl<const Q: usize, const KEEP: bool, const SMOOTH: bool> Forward<'_, Q, KEEP, SMOOTH> {
+    /// As [`Forward::tile`], for blocks of two units.
+    #[inline(always)]
+    fn tile_of_pairs<S: Simd, const M: usize>(&mut self, s: S, strip: usize) {
+        let (p, d, strips) = (self.p, self.p.d, self.strips());
+        let x = &self.x[strip * d..][..M * d];
+        let first = (p.state_at(0) * strips + strip) * Q;
+        let z = &mut self.z[first..][..M * Q];
+        let input = self.params[p.input()].chunks_exact(d + 1);
+        for (k, row) in input.enumerate().take(Q) {
+            let mut sums = [s.splat(row[d]); M];
+            for i in 0..d {
+                let w = s.splat(row[i]);
+                for m in 0..M {
+                    sums[m] = s.fma(w, s.load(&x[m * d + i]), sums[m]);
+                }
+            }
+            for m in 0..M {
+                s.store(&mut z[m * Q + k], sums[m]);
+            }
+        }
+        for t in 0..p.iterations {
+            let block = p.block_at(t);
+            let (units, b2) = (&self.params[p.units(block)], &self.params[p.b2(block)]);
+            let (after, z) = self.z.split_at_mut(p.state_at(t) * strips * Q);
+            let after = &mut after[p.state_at(t + 1) * strips * Q..];
+            let h = &mut self.h[(p.step_at(t) * strips + strip) * 2..];
+            let at = strip * Q;
+            pairs::block_forward::<S, Q, M>(s, units, b2, &z[at..], h, &mut after[at..]);
+        }
+        let z = &self.z[strip * Q..][..M * Q];
+        let out = &mut self.out[strip * p.outputs..][..M * p.outputs];
+        for (c, row) in self.params[p.output()].chunks_exact(Q + 1).enumerate() {
+            let mut sums = [s.splat(row[Q]); M];
+            for k in 0..Q {
+                let w = s.splat(row[k]);
+                for m in 0..M {
+                    sums[m] = s.fma(w, s.load(&z[m * Q + k]), sums[m]);
+                }
+            }
+            for m in 0..M {
+                s.store(&mut out[m * p.outputs + c], sums[m]);
             }
         }
     }

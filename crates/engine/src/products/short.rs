@@ -2,7 +2,7 @@
 //! other comes from memory. How sums start and finish is known to the compiler: asked for each sum, it takes as long as
 //! a short sum itself.
 
-use super::{Bias, Finish, Products, Start};
+use super::{Bias, Finish, Products, Start, rows_of_piece};
 use loopfit_numerics::lanes::{Lane, Lanewise, Registers, Simd};
 
 /// Fewest rows that are worth it.
@@ -123,26 +123,6 @@ impl Products<'_> {
     }
 }
 
-/// `$self.tile::<$S, R>($s, row)` for all rows of a piece, a few at a time. Constant conditions: what a level does not hold is not
-/// compiled.
-macro_rules! by_tiles {
-    ($self:ident, $S:ident, $s:ident, $piece:ident, $short:ident) => {
-        let mut row = $piece * PIECE;
-        let end = $self.0.rows.min(row + PIECE);
-        while row < end {
-            let now = (end - row).min(const { most_rows::<$S>($short) });
-            match now {
-                1 => $self.tile::<$S, 1>($s, row),
-                2 if const { most_rows::<$S>($short) >= 2 } => $self.tile::<$S, 2>($s, row),
-                3 if const { most_rows::<$S>($short) >= 3 } => $self.tile::<$S, 3>($s, row),
-                4 if const { most_rows::<$S>($short) >= 4 } => $self.tile::<$S, 4>($s, row),
-                _ => unreachable!("tiles are not larger"),
-            }
-            row += now;
-        }
-    };
-}
-
 impl<const W: usize, const FINISH: u8> Lanewise for Wide<'_, W, FINISH> {
     #[inline(always)]
     fn pieces<S: Simd>(&self) -> usize {
@@ -151,7 +131,8 @@ impl<const W: usize, const FINISH: u8> Lanewise for Wide<'_, W, FINISH> {
 
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, piece: usize) {
-        by_tiles!(self, S, s, piece, W);
+        let rows = rows_of_piece(self.0.rows, piece, PIECE);
+        by_tiles!(self, S, s, rows, most_rows::<S>(W));
     }
 }
 
@@ -195,7 +176,8 @@ impl<const H: usize, const OWN: bool> Lanewise for High<'_, H, OWN> {
 
     #[inline(always)]
     fn run<S: Simd>(&mut self, s: S, piece: usize) {
-        by_tiles!(self, S, s, piece, H);
+        let rows = rows_of_piece(self.0.rows, piece, PIECE);
+        by_tiles!(self, S, s, rows, most_rows::<S>(H));
     }
 }
 

@@ -77,7 +77,7 @@ impl<const Q: usize> Lanewise for OfLength<Attention<'_>, Q> {
         }
         by_rows!(n, logits_of::<S, Q>(s, n, query, key, p, scale));
         for logit in &mut *p {
-            let e = s.exp(s.load(logit));
+            let e = s.exp_up_to_88(s.load(logit));
             s.store(logit, e);
         }
         by_rows!(n, averages_of::<S, Q>(s, n, p, value, o));
@@ -162,7 +162,7 @@ pub(super) fn softmax<S: Simd>(s: S, rows: &mut [Lane], n: usize, scale: S::V) {
         }
     }
     for logit in &mut *rows {
-        let e = s.exp(s.load(logit));
+        let e = s.exp_up_to_88(s.load(logit));
         s.store(logit, e);
     }
     for row in rows.chunks_exact_mut(n) {

@@ -4,6 +4,7 @@
 
 use super::norm::NormBackward;
 use crate::feedforward::{Hidden, affine_backward};
+use crate::products::{by_tiles, rows_of_piece};
 use loopfit_numerics::lanes::{Lane, Lanewise, Level, Simd};
 
 /// A layer norm and what it left behind.
@@ -130,20 +131,8 @@ impl<const Q: usize> Lanewise for OfLength<'_, Q> {
         let (rows, r) = (behind.norms[0].inverse.len(), behind.hidden.r);
         // What makes the unchecked accesses of `tile` sound.
         assert!(behind.h.len() == rows * r && behind.a.len() == rows * r);
-        let mut row = piece * PIECE;
-        let end = rows.min(row + PIECE);
-        while row < end {
-            // Constant conditions: what a level does not hold is not compiled.
-            let now = (end - row).min(const { most_rows::<S>(Q) });
-            match now {
-                1 => self.tile::<S, 1>(s, row),
-                2 if const { most_rows::<S>(Q) >= 2 } => self.tile::<S, 2>(s, row),
-                3 if const { most_rows::<S>(Q) >= 3 } => self.tile::<S, 3>(s, row),
-                4 if const { most_rows::<S>(Q) >= 4 } => self.tile::<S, 4>(s, row),
-                _ => unreachable!("tiles are not larger"),
-            }
-            row += now;
-        }
+        let rows = rows_of_piece(rows, piece, PIECE);
+        by_tiles!(self, S, s, rows, most_rows::<S>(Q));
     }
 }
 

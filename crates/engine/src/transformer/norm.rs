@@ -1,7 +1,7 @@
 //! Layer normalisation of rows (Section C.6, Step 1).
 #![allow(clippy::needless_range_loop)]
 
-use crate::products::{Bias, Finish, Matrix, Products, Start};
+use crate::products::{Bias, Finish, Matrix, Products, Start, by_tiles, rows_of_piece};
 use loopfit_model::reference::LAYER_NORM_STABILISER;
 use loopfit_numerics::lanes::{Lane, Lanewise, Level, Simd};
 
@@ -94,20 +94,8 @@ impl<const Q: usize> Lanewise for OfLength<Norm<'_>, Q> {
         // What makes the unchecked reads of `tile` sound.
         assert!(width > 0 && from.len() == rows * width);
         assert!(m.first + (Q - 1) * m.down + (width - 1) * m.along < m.coefficients.len());
-        let mut row = piece * PIECE;
-        let end = rows.min(row + PIECE);
-        while row < end {
-            // Constant conditions: what a level does not hold is not compiled.
-            let now = (end - row).min(const { most_rows::<S>(Q) });
-            match now {
-                1 => self.tile::<S, 1>(s, row),
-                2 if const { most_rows::<S>(Q) >= 2 } => self.tile::<S, 2>(s, row),
-                3 if const { most_rows::<S>(Q) >= 3 } => self.tile::<S, 3>(s, row),
-                4 if const { most_rows::<S>(Q) >= 4 } => self.tile::<S, 4>(s, row),
-                _ => unreachable!("tiles are not larger"),
-            }
-            row += now;
-        }
+        let rows = rows_of_piece(rows, piece, PIECE);
+        by_tiles!(self, S, s, rows, most_rows::<S>(Q));
     }
 }
 
@@ -223,11 +211,11 @@ pub(super) struct NormBackward<'a> {
 }
 
 impl NormBackward<'_> {
-    /// Runs at a level; short rows stay in registers.
+    /// Runs at a level; short rows stay in registers. The shortest are taken by [`super::behind`].
     pub(super) fn run(self, level: Level) {
-        with_row_length!(level, self.gain.len(), |Q| OfLength::<_, Q>(self), {
+        with_row_length!(@ level, self.gain.len(), Q, OfLength::<_, Q>(self), {
             level.lanewise(OfLength::<_, 0>(self));
-        });
+        }, 5 6 7 8);
     }
 }
 
