@@ -97,12 +97,22 @@ def vega_cars():
     return columns | {"Year": [year[:4] for year in columns["Year"]]}
 
 
+def is_number(cell):
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def values(cells):
     """Numbers where every cell that is there is one, else categories."""
-    try:
+    numbers = [is_number(cell) for cell in cells if cell is not None]
+    if all(numbers):
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
-    except ValueError:
-        return np.array(["" if cell is None else str(cell) for cell in cells])
+    # Without a letter before them, a split's training rows may hold those alone that are numbers.
+    letter = "c" if any(numbers) else ""
+    return np.array(["" if cell is None else f"{letter}{cell}" for cell in cells])
 
 
 def table(name, source, target, classes=0, without=(), most=None):
