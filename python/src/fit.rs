@@ -330,8 +330,8 @@ pub(crate) fn curve<'py>(
     for point in &curve.points {
         let row = PyDict::new(py);
         row.set_item("cap", point.cap)?;
-        entry(&row, curve.best(point))?;
-        let linear = curve.linear(point).map(|linear| linear.validation);
+        entry(&row, point.best())?;
+        let linear = point.linear().map(|linear| linear.validation);
         row.set_item("linear", linear)?;
         rows.append(row)?;
     }

@@ -27,6 +27,6 @@ mod stepwise;
 mod tape;
 
 pub use candidates::LOOP_ITERATIONS;
-pub use choice::{Choice, Chosen, PREFERRED, Selection, paired};
+pub use choice::{Choice, Chosen, PREFERRED, Selection, by_row, paired};
 pub use fit::finish;
 pub use select::{Folds, Problem, Request, Watch};

@@ -28,7 +28,8 @@ const STARTS: [usize; 2] = [1, 8];
 /// Starts where a good optimum is rare, and how much of a method's work these may be.
 const MOST_STARTS: usize = 24;
 const MORE_STARTS: f64 = 1.5;
-/// Rows below which optima are not told apart, and as many for each number: fits that differ there differ in how closely they follow few rows.
+/// Rows below which optima are not told apart, or as many for each number if that is less: fits that differ there differ in how closely they
+/// follow few rows.
 const ROWS_OF_OPTIMA: usize = 200;
 const ROWS_OF_OPTIMA_FOR_A_NUMBER: usize = 8;
 /// Networks with zeros, if there is work for them.

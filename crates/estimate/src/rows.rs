@@ -226,7 +226,8 @@ impl Rows {
         loss
     }
 
-    /// The sum of losses where every output is zero, which is the mean of a regression's targets: what losses of different rows are compared by.
+    /// The sum of losses where every output is zero: the mean of a regression's targets, of classes equal probabilities. Losses of different
+    /// rows are compared relative to it.
     pub(crate) fn loss_at_zero(&self) -> f64 {
         let zeros = vec![Octet::ZERO; self.outputs];
         let mut sum = Octet::ZERO;

@@ -261,7 +261,10 @@ impl<'a> Problem<'a> {
             let (linear, linear_seconds) = timed(|| {
                 found.linear.as_ref().map(|linear| match known {
                     Some(known) if known.best.is_fitted_like(&linear.best) => known.clone(),
-                    _ => self.judged_again(linear.clone(), of_linear),
+                    _ => {
+                        let judged = self.judged_again(linear.clone(), of_linear);
+                        judged.or_smaller_error(known)
+                    }
                 })
             });
             let (networks, seconds): (Vec<_>, Vec<f64>) = methods()

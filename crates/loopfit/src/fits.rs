@@ -310,6 +310,10 @@ impl Fits {
         if estimate.complete && !estimate.beats_constant() {
             sentences
                 .push("No model under this cap is clearly better than a constant.".to_string());
+            if estimate.more_without_cap() {
+                let more = "Without a cap the error is clearly smaller: try larger caps.";
+                sentences.push(more.to_string());
+            }
         } else if estimate.complete {
             sentences.extend(smaller_error(estimate));
             sentences.extend(looping(estimate));
@@ -328,7 +332,7 @@ impl Fits {
         let numbers = |entry: &Entry| count(entry.network.count(), "number");
         Some(match as_good(estimate) {
             _ if best.method.is_none() => format!(
-                "No network is better than the linear model: a cap of {} would do.",
+                "No network is clearly better than the linear model: a cap of {} would do.",
                 best.network.count()
             ),
             Some(smaller) => match smaller.method {

@@ -1,7 +1,7 @@
 //! How many numbers a table needs: the error of what is selected under one cap after the other.
 
 use crate::SearchError;
-use crate::estimate::{Ask, Beside, CLEARLY, Entry, Prepared, WITHIN};
+use crate::estimate::{Ask, Beside, CLEARLY, Entry, Prepared};
 use loopfit_engine::{Control, Threads};
 use loopfit_estimate::Choice;
 use loopfit_fitted::FittedModel;
@@ -19,8 +19,18 @@ pub struct CurvePoint {
     pub entries: Vec<Entry>,
     /// The first one's choice.
     choice: Choice,
-    /// Where the best model under this cap is: a model under a smaller cap is one under this cap too.
-    best: (usize, usize),
+}
+
+impl CurvePoint {
+    /// The best model under the cap, the one that is delivered.
+    pub fn best(&self) -> &Entry {
+        &self.entries[0]
+    }
+
+    /// The linear model under the cap, if one fits.
+    pub fn linear(&self) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.method.is_none())
+    }
 }
 
 /// The error against the cap.
@@ -30,6 +40,8 @@ pub struct Curve {
     pub points: Vec<CurvePoint>,
     /// Error of the best constant.
     pub constant: f64,
+    /// Its loss of each held-out row.
+    constant_losses: Vec<f64>,
     /// What is reached without a cap, by which method, where that is known.
     pub no_cap: Option<(&'static str, f64)>,
     /// Whether all caps that were asked for are there; those after an interruption are not.
@@ -72,17 +84,23 @@ impl Curve {
         if points.is_empty() {
             return Err(SearchError::Interrupted);
         }
-        let Beside { constant, no_cap } = prepared.beside(threads, ask, control)?;
-        let mut curve = Self {
-            points: Vec::new(),
+        let Beside {
             constant,
+            constant_losses,
+            no_cap,
+        } = prepared.beside(threads, ask, control)?;
+        let point = |(cap, entries, choice)| CurvePoint {
+            cap,
+            entries,
+            choice,
+        };
+        Ok(Self {
+            points: points.into_iter().map(point).collect(),
+            constant,
+            constant_losses,
             no_cap: no_cap.filter(|(_, error)| error.is_finite()),
             complete: !control.is_stopped(),
-        };
-        for (cap, entries, choice) in points {
-            curve.push(cap, entries, choice);
-        }
-        Ok(curve)
+        })
     }
 
     /// For each cap the model that was selected under it, fitted to all rows; of the smallest caps, where it is interrupted.
@@ -120,51 +138,22 @@ impl Curve {
         Ok(models)
     }
 
-    fn push(&mut self, cap: usize, entries: Vec<Entry>, choice: Choice) {
-        // Errors allow for the selection under their own cap, so that they compare from cap to cap.
-        let before = self.points.last().map(|point| point.best);
-        let before = before.filter(|(p, e)| {
-            let known = self.points[*p].entries[*e].validation;
-            known.total_cmp(&entries[0].validation).is_le()
-        });
-        let best = before.unwrap_or((self.points.len(), 0));
-        self.points.push(CurvePoint {
-            cap,
-            entries,
-            choice,
-            best,
-        });
-    }
-
-    /// The best model under the cap of a point: never worse than under a smaller cap.
-    pub fn best(&self, point: &CurvePoint) -> &Entry {
-        let (p, e) = point.best;
-        &self.points[p].entries[e]
-    }
-
     /// The best model of all; none if there is no point.
     fn best_of_all(&self) -> Option<&Entry> {
-        self.points.last().map(|point| self.best(point))
+        self.points.last().map(CurvePoint::best)
     }
 
-    /// The linear model with the smallest error under the cap of a point, if one fits.
-    pub fn linear(&self, point: &CurvePoint) -> Option<&Entry> {
-        let up_to = self.points.iter().take_while(|p| p.cap <= point.cap);
-        let linear = up_to.flat_map(|p| p.entries.iter().filter(|e| e.method.is_none()));
-        linear.min_by(|a, b| a.validation.total_cmp(&b.validation))
-    }
-
-    /// Whether the best model's error is [clearly below](Entry::beats) that of a constant.
+    /// Whether the best model's error is clearly below that of a constant, paired over rows.
     pub fn beats_constant(&self) -> bool {
-        let best = self.best_of_all().zip(self.points.last());
-        best.is_some_and(|(best, last)| best.beats(self.constant, self.linear(last)))
+        let best = self.best_of_all();
+        best.is_some_and(|best| best.beats(&self.constant_losses))
     }
 
     /// Whether what is reached without a cap is below the best model's error by more than its standard error.
     pub fn more_without_cap(&self) -> bool {
         let best = self.best_of_all();
         best.zip(self.no_cap)
-            .is_some_and(|(e, (_, error))| e.validation - error > WITHIN * e.validation_se)
+            .is_some_and(|(best, (_, error))| best.is_above(error))
     }
 
     /// The model with the fewest numbers that the best one is not clearly better than, paired over rows; none where no model beats a
@@ -183,7 +172,7 @@ impl Curve {
     pub fn still_falls(&self) -> bool {
         match &self.points[..] {
             [.., before, last] if self.beats_constant() => {
-                self.best(last).better_than(self.best(before)) > CLEARLY
+                last.best().better_than(before.best()) > CLEARLY
             }
             _ => false,
         }

@@ -17,7 +17,6 @@ use loopfit_numerics::stream::Stream;
 use part::{MANY, Part, thinned};
 use std::sync::Arc;
 
-pub(crate) use found::WITHIN;
 pub(crate) use run::part_of_rows;
 
 pub use found::{Absence, Beside, CLEARLY, Entry, Estimate, Rung};

@@ -63,11 +63,11 @@ fn a_larger_cap_is_never_worse() {
     assert_eq!(caps, [4, 8, 16, 32]);
     let mut before = f64::INFINITY;
     for point in &curve.points {
-        let best = curve.best(point);
+        let best = point.best();
         assert!(best.network.count() <= point.cap);
         assert!(best.validation <= before);
         before = best.validation;
-        let linear = curve.linear(point).unwrap();
+        let linear = point.linear().unwrap();
         assert!(linear.method.is_none() && best.validation <= linear.validation);
     }
     // Three numbers are a plane, which a sine is not.
@@ -106,6 +106,18 @@ fn noise_needs_none() {
     };
     let right = (0..8).filter(needs_none).count();
     assert!(right >= 6, "{right}");
+}
+
+/// One row far off says little of the others: paired over rows, a plane is still better than a constant.
+#[test]
+fn an_outlier_hides_no_plane() {
+    let far = |u: f64, v: f64, e: f64| 2.0 * u - v + 0.1 * e + if e > 0.99 { 20.0 } else { 0.0 };
+    let plane = prepared(far);
+    let caps = Caps::Given(vec![3]);
+    let found = curve(&plane, &caps, &Control::default()).unwrap();
+    let best = found.points[0].best();
+    assert!(found.constant - best.validation < best.validation_se);
+    assert!(found.beats_constant());
 }
 
 /// A ridge around the origin is not a plane, and a cap of three numbers holds no more.

@@ -132,7 +132,7 @@ fn to_text(plan: &CurvePlan<'_>, curve: &Curve) -> String {
         columns.push((subject.test_error, Align::Right));
     }
     let mut table = Table::new(columns);
-    let bests = || curve.points.iter().map(|point| curve.best(point));
+    let bests = || curve.points.iter().map(|point| point.best());
     let errors = bests().flat_map(|e| [e.validation, e.test.error]);
     let exponent = Exponent::of(errors.filter(|v| v.is_finite()).chain([curve.constant]));
     let value = |v: f64| match v.is_nan() {
@@ -140,8 +140,8 @@ fn to_text(plan: &CurvePlan<'_>, curve: &Curve) -> String {
         false => number::value(v, 4, exponent),
     };
     for point in &curve.points {
-        let best = curve.best(point);
-        let linear = curve.linear(point).map_or(f64::NAN, |e| e.validation);
+        let best = point.best();
+        let linear = point.linear().map_or(f64::NAN, |e| e.validation);
         let mut cells = vec![
             point.cap.to_string(),
             name(best),
@@ -191,9 +191,9 @@ fn figure(plan: &CurvePlan<'_>, curve: &Curve) -> Curves {
         high: entry.validation + entry.validation_se,
         values: Vec::new(),
     };
-    let best = curve.points.iter().map(|p| point(p, curve.best(p)));
+    let best = curve.points.iter().map(|p| point(p, p.best()));
     let linear = curve.points.iter().filter_map(|p| {
-        let entry = curve.linear(p)?;
+        let entry = p.linear()?;
         let (low, high) = (entry.validation, entry.validation);
         Some(figure::Point {
             low,
@@ -240,8 +240,8 @@ fn to_json(
     let points = curve.points.iter().map(|point| {
         let entries: Vec<Value> = point.entries.iter().map(json::entry).collect();
         json!({
-            "cap": point.cap, "best": json::entry(curve.best(point)),
-            "linear": curve.linear(point).map(json::entry), "selected": entries,
+            "cap": point.cap, "best": json::entry(point.best()),
+            "linear": point.linear().map(json::entry), "selected": entries,
         })
     });
     let subject = plan.subject();

@@ -63,11 +63,14 @@ impl Climb<'_> {
             let mut both = [kept, zeros].concat();
             both.sort_unstable();
             let curvature = self.objective.curvature(&self.theta, &both);
-            let mut a = curvature.matrix;
-            a.iter_mut().for_each(|v| *v *= self.prior.beta);
+            let (mut a, mut slopes) = (curvature.matrix, curvature.gradient);
+            let sums = a.iter_mut().chain(&mut slopes);
+            sums.for_each(|v| *v *= self.prior.beta);
             let mut prior = self.prior.clone();
             prior.keep(both.clone());
-            prior.penalty(1.0).add_matrix(&mut a);
+            let penalty = prior.penalty(1.0);
+            penalty.add_matrix(&mut a);
+            penalty.add_gradient(&self.theta, &mut slopes);
             let place = |i: &usize| both.partition_point(|other| other < i);
             let old: Vec<usize> = kept.iter().map(place).collect();
             gains.extend(zeros.iter().map(|zero| {
@@ -78,8 +81,7 @@ impl Climb<'_> {
                 factor.solve(&mut solved);
                 let shared: f64 = beside.iter().zip(&solved).map(|(a, b)| a * b).sum();
                 let own = (entry(&at) - shared).max(LEAST_OWN * entry(&at));
-                let slope = self.prior.beta * curvature.gradient[at];
-                (0.5 * slope * slope / own, *zero)
+                (0.5 * slopes[at] * slopes[at] / own, *zero)
             }));
         }
         gains
@@ -165,6 +167,40 @@ mod tests {
         climb.free(&network, 9);
         climb.prune(2);
         assert_eq!(climb.prior.kept().len(), 2);
+    }
+
+    /// Of classes the penalty of a coefficient that is zero pulls it towards those that differ in the class alone.
+    #[test]
+    fn gains_know_the_penalty_of_classes() {
+        let network = Network::affine(4, 3, 4).unwrap();
+        let tape = Tape::new(&network);
+        let draws = Stream::new(9);
+        let x: Vec<f32> = (0..400).map(|i| draws.normal(i) as f32).collect();
+        let class = |x: &[f32]| match (x[0] > 0.3, x[1] > 0.0) {
+            (true, _) => 0.0,
+            (false, upper) => 1.0 + f32::from(u8::from(upper)),
+        };
+        let samples = Samples::new(4, x.clone(), x.chunks(4).map(class).collect()).unwrap();
+        let every: Vec<usize> = (0..100).collect();
+        let rows = Rows::new(&samples, &every, Kind::Multiclass, 3);
+        let objective = Objective::new(&tape, &rows);
+        let mut prior = Prior::new(&network, 30.0);
+        // The first input for the first class, and the biases.
+        prior.keep(vec![0, 8, 9]);
+        let mut climb = Climb::new(&objective, vec![0.0; 10], prior);
+        climb.run(60, None, NEVER);
+        for (gain, i) in climb.gains(&network) {
+            let mut kept = vec![0, i, 8, 9];
+            kept.sort_unstable();
+            let mut freed = climb.clone();
+            freed.keep(kept);
+            freed.run(60, None, NEVER);
+            let fell = climb.value() - freed.value();
+            assert!(
+                (gain - fell).abs() < 0.1 * fell + 1e-3,
+                "{i}: {gain} {fell}"
+            );
+        }
     }
 
     /// Of a unit that nothing reads only what is to read it counts, and of one that reads nothing only what it is to read.

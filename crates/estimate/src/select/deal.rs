@@ -1,5 +1,6 @@
 //! Rows that are dealt to folds.
 
+use crate::choice::by_row;
 use crate::curvature::Stop;
 use crate::ranking::ranking;
 use crate::rows::{Kind, Rows, shuffled};
@@ -60,15 +61,6 @@ impl Deal {
 
     /// The mean of what belongs to each held-out row, by row.
     pub(super) fn by_row(&self, values: &[f64]) -> Vec<f64> {
-        let mut pairs: Vec<(usize, f64)> = self
-            .held
-            .iter()
-            .copied()
-            .zip(values.iter().copied())
-            .collect();
-        pairs.sort_by_key(|(row, _)| *row);
-        let runs = pairs.chunk_by(|a, b| a.0 == b.0);
-        runs.map(|run| run.iter().map(|(_, v)| v).sum::<f64>() / run.len() as f64)
-            .collect()
+        by_row(&self.held, values)
     }
 }

@@ -4,6 +4,7 @@ use super::Prepared;
 use super::part::Part;
 use crate::SearchError;
 use crate::judge::Judge;
+use loopfit_estimate::by_row;
 use loopfit_estimate::reference::reference;
 use loopfit_fitted::{FittedModel, Provenance};
 use loopfit_likelihood::Likelihood;
@@ -13,8 +14,9 @@ use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::mean;
 
 impl Prepared {
-    /// The error of the best constant, by cross-validation and on the test samples.
-    pub(super) fn constant(&self, part: &Part) -> Result<(f64, f64), SearchError> {
+    /// The error of the best constant, by cross-validation and on the test samples, and its loss of each held-out row as
+    /// [entries](super::Entry) have them.
+    pub(super) fn constant(&self, part: &Part) -> Result<(f64, f64, Vec<f64>), SearchError> {
         let outputs = self.likelihood.outputs();
         let index = |part: &Part, rows: &[usize]| -> Vec<f64> {
             let y = part.samples.y();
@@ -93,7 +95,10 @@ impl Prepared {
         };
         let judged: Vec<usize> = part.judging().concat();
         let total = mean(&part.weights_of_losses(self.task, &judged));
-        Ok((mean(&losses) / total, test))
+        let error = mean(&losses) / total;
+        let scale = part.scale(self.likelihood);
+        losses.iter_mut().for_each(|loss| *loss /= scale);
+        Ok((error, test, by_row(&judged, &losses)))
     }
 
     /// What boosted trees or a kernel method reach on the rows that are not for the test.

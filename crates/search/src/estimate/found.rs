@@ -6,7 +6,7 @@ use loopfit_fitted::FittedModel;
 use loopfit_model::{Method, Network};
 
 /// Standard errors of an error by which it is below that of something else.
-pub(crate) const WITHIN: f64 = 1.0;
+const WITHIN: f64 = 1.0;
 /// Standard errors of a paired difference at which a model is clearly better than another; below it a smaller model is as good as the best, and an
 /// error does not fall. The best of several caps and methods is better by one of them by chance alone.
 pub const CLEARLY: f64 = 2.0;
@@ -40,12 +40,14 @@ impl Entry {
         paired(&self.losses, &other.losses)
     }
 
-    /// Whether its error is below that of a constant, and clearly so: by more than its standard error, or with an error clearly below that of
-    /// a linear model. If it only had to be below, one table of noise alone in three would be said to need some numbers.
-    pub fn beats(&self, constant: f64, linear: Option<&Self>) -> bool {
-        let gain = constant - self.validation;
-        gain > WITHIN * self.validation_se
-            || gain > 0.0 && linear.is_some_and(|linear| self.better_than(linear) > CLEARLY)
+    /// Whether another error is below its own by more than its standard error.
+    pub(crate) fn is_above(&self, error: f64) -> bool {
+        self.validation - error > WITHIN * self.validation_se
+    }
+
+    /// Whether its held-out losses are clearly below those of a constant, row by row.
+    pub(crate) fn beats(&self, constant: &[f64]) -> bool {
+        paired(&self.losses, constant) > CLEARLY
     }
 }
 
@@ -88,6 +90,8 @@ pub struct Estimate {
     pub model: FittedModel,
     /// Constant prediction: its error by cross-validation and on the test samples.
     pub constant: (f64, f64),
+    /// Its loss of each held-out row.
+    pub(super) constant_losses: Vec<f64>,
     /// What is reached without a cap: the name of the method, its error by cross-validation and on the test rows of a table. It says what
     /// the cap costs, and is not delivered.
     pub no_cap: Option<(&'static str, f64, f64)>,
@@ -104,18 +108,25 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Whether the best model's error is [clearly below](Entry::beats) that of a constant.
+    /// Whether the best model's error is clearly below that of a constant, paired over rows.
     pub fn beats_constant(&self) -> bool {
-        let linear = self.entries.iter().find(|entry| entry.method.is_none());
-        self.entries[0].beats(self.constant.0, linear)
+        self.entries[0].beats(&self.constant_losses)
+    }
+
+    /// Whether what is reached without a cap is below the best model's error by more than its standard error.
+    pub fn more_without_cap(&self) -> bool {
+        let no_cap = self.no_cap;
+        no_cap.is_some_and(|(_, error, _)| self.entries[0].is_above(error))
     }
 }
 
 /// Errors by cross-validation of what stands beside the models of a cap.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Beside {
     /// Of the best constant.
     pub constant: f64,
+    /// Its loss of each held-out row.
+    pub(crate) constant_losses: Vec<f64>,
     /// Of what is reached without a cap, and by which method.
     pub no_cap: Option<(&'static str, f64)>,
 }

@@ -95,12 +95,15 @@ impl Prepared {
         };
         let absent = ask.methods.iter().filter(|method| !has(method));
         let absent = absent.map(|method| (*method, absence)).collect();
+        let (validation, test, constant_losses) = self.constant(part)?;
+        let constant = (validation, test);
         Ok(Estimate {
             entries: best_first(entries, best),
             rungs,
             absent,
             model,
-            constant: self.constant(part)?,
+            constant,
+            constant_losses,
             no_cap,
             selection_rows: part.samples.n(),
             test_rows: self.test_rows,
@@ -228,8 +231,12 @@ impl Prepared {
             let no_cap = self
                 .no_cap(stream, &stop)?
                 .map(|(name, error, _)| (name, error));
-            let constant = self.constant(&self.first)?.0;
-            Ok(Beside { constant, no_cap })
+            let (constant, _, constant_losses) = self.constant(&self.first)?;
+            Ok(Beside {
+                constant,
+                constant_losses,
+                no_cap,
+            })
         })
     }
 
