@@ -207,14 +207,6 @@ impl Chosen {
         }
     }
 
-    /// This affine function, or that of a smaller cap, with the error that it has there, if that is no larger.
-    pub(crate) fn or_smaller_error(self, smaller: Option<&Self>) -> Self {
-        match smaller {
-            Some(smaller) if smaller.error <= self.error => smaller.clone(),
-            _ => self,
-        }
-    }
-
     /// Whether its held-out losses are so many standard errors of the paired difference below those of another.
     fn is_better_than(&self, other: &Self, margin: f64) -> bool {
         paired(&self.best.losses, &other.best.losses) >= margin
@@ -491,16 +483,6 @@ mod tests {
         let wider = with(&FAR);
         assert_eq!(wider.best.losses[0], 0.3);
         assert!(wider.error < smaller.error);
-    }
-
-    /// An affine function of a smaller cap stays unless the error of a larger one is smaller.
-    #[test]
-    fn an_affine_function_is_kept_too() {
-        let smaller = chosen(&FIRST);
-        let with = |losses: &[f64]| chosen(losses).or_smaller_error(Some(&smaller)).best.losses;
-        assert_eq!(with(&LINE), FIRST);
-        assert_eq!(with(&HARDLY), HARDLY);
-        assert_eq!(chosen(&LINE).or_smaller_error(None).best.losses, LINE);
     }
 
     #[test]

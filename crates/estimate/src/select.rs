@@ -261,10 +261,7 @@ impl<'a> Problem<'a> {
             let (linear, linear_seconds) = timed(|| {
                 found.linear.as_ref().map(|linear| match known {
                     Some(known) if known.best.is_fitted_like(&linear.best) => known.clone(),
-                    _ => {
-                        let judged = self.judged_again(linear.clone(), of_linear);
-                        judged.or_smaller_error(known)
-                    }
+                    _ => self.judged_again(linear.clone(), of_linear),
                 })
             });
             let (networks, seconds): (Vec<_>, Vec<f64>) = methods()
