@@ -108,15 +108,16 @@ fn noise_needs_none() {
     assert!(right >= 6, "{right}");
 }
 
-/// One row far off says little of the others: paired over rows, a plane is still better than a constant.
+/// Rows far off say little of the others: paired over rows, a plane is still better than a constant.
 #[test]
 fn an_outlier_hides_no_plane() {
-    let far = |u: f64, v: f64, e: f64| 2.0 * u - v + 0.1 * e + if e > 0.99 { 20.0 } else { 0.0 };
+    let far = |u: f64, v: f64, e: f64| 2.0 * u - v + 0.1 * e + if e > 0.975 { 25.0 } else { 0.0 };
     let plane = prepared(far);
     let caps = Caps::Given(vec![3]);
     let found = curve(&plane, &caps, &Control::default()).unwrap();
     let best = found.points[0].best();
-    assert!(found.constant - best.validation < best.validation_se);
+    let gain = found.constant - best.validation;
+    assert!(gain < best.validation_se, "{gain} {}", best.validation_se);
     assert!(found.beats_constant());
 }
 
