@@ -3,10 +3,8 @@
 use loopfit_model::{Form, Network, Reduced};
 use loopfit_numerics::cholesky::Cholesky;
 
-/// Most prior precision of coefficients that are not penalised: enough to keep the matrix regular.
+/// Prior precision of coefficients that are not penalised: enough to keep the matrix regular.
 const FREE_PRECISION: f64 = 1e-6;
-/// As much relative to the weakest penalty: where there is no noise, penalties are weaker still.
-const FREE_PART: f64 = 1e-3;
 
 /// A Gaussian prior on groups of coefficients.
 ///
@@ -90,10 +88,9 @@ impl Prior {
 
     /// The penalty with the precisions of the groups times a factor.
     pub(crate) fn penalty(&self, factor: f64) -> Penalty<'_> {
-        let weakest = self.alpha.iter().fold(f64::INFINITY, |a, b| a.min(*b));
         let of = |group: &Option<usize>| match group {
             Some(g) => factor * self.alpha[*g],
-            None => FREE_PRECISION.min(FREE_PART * factor * weakest),
+            None => FREE_PRECISION,
         };
         Penalty {
             prior: self,
