@@ -70,7 +70,7 @@ fn prepared() -> Place {
     place
 }
 
-const LONG: &str = "--updates 2e9";
+const LONG: &str = "--updates 1e11";
 
 /// The best model so far is written whole. Two signals at once are one: the second does not discard it.
 #[test]
@@ -95,7 +95,7 @@ fn an_interrupted_fit_keeps_the_best_so_far() {
     }
 }
 
-/// On one thread the first start of the first method takes hours: the others have had no update, and are no losers.
+/// On one thread the first start of the first method takes long: the others have had no update, and are no losers.
 #[test]
 fn methods_without_an_update_are_not_reached() {
     let place = prepared();
