@@ -338,7 +338,8 @@ pub(crate) fn curve<'py>(
     let about = PyDict::new(py);
     about.set_item("metric", metric)?;
     about.set_item("constant", curve.constant)?;
-    about.set_item("no_cap", curve.no_cap)?;
+    let no_cap = curve.no_cap.map(|it| (it.by, it.validation));
+    about.set_item("no_cap", no_cap)?;
     about.set_item("conclusions", curve.conclusions())?;
     Ok((rows, about))
 }

@@ -164,6 +164,9 @@ impl Space {
                 forms.push(extra(c));
                 if method != Method::Single {
                     forms.push(extra(c + 1));
+                }
+                // In the paper's form it has fewer channels than one that carries its inputs, and may fit where that does not.
+                if method != Method::Single || self.paper {
                     forms.push((place(*p), *p, Form::Canonical));
                 }
             }

@@ -3,6 +3,7 @@
 use crate::fit::Fit;
 use crate::honest;
 use loopfit_model::Network;
+use loopfit_numerics::libm;
 use loopfit_numerics::stream::Stream;
 use loopfit_numerics::sum::{mean, standard_error};
 
@@ -277,12 +278,27 @@ impl Selection {
     }
 }
 
-/// By how many of its standard errors the mean of `a` is below that of `b`, row by row.
+/// By how many of its standard errors the mean of `a` is below that of `b`, row by row. Few rows say little of their spread: Student's `t` counts
+/// as the normal deviate that is as improbable.
+///
+/// # Formula
+/// `z = (8 v + 1) / (8 v + 3) {v log(1 + t^2 / v)}^{1/2}` with the sign of `t`, at `v = n - 1` degrees of freedom.
+///
+/// # Reference
+/// Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959.
 pub fn paired(a: &[f64], b: &[f64]) -> f64 {
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
-    let ratio = mean(&differences) / standard_error(&differences);
+    let t = mean(&differences) / standard_error(&differences);
     // Equal losses, or one row: neither is below.
-    if ratio.is_nan() { 0.0 } else { ratio }
+    if t.is_nan() {
+        return 0.0;
+    }
+    if t.is_infinite() {
+        return t;
+    }
+    let v = differences.len() as f64 - 1.0;
+    let z = (v * libm::log1p(t * t / v)).sqrt();
+    ((8.0 * v + 1.0) / (8.0 * v + 3.0) * z).copysign(t)
 }
 
 /// The mean of what belongs to each of these rows, by row.
@@ -323,6 +339,25 @@ mod tests {
         }
     }
 
+    /// Quantiles of Student's `t` are those of the normal law, here from tables of both.
+    #[test]
+    fn few_rows_make_differences_less_certain() {
+        for (rows, t, z) in [(6, 2.571, 1.960), (11, 2.228, 1.960), (31, 2.750, 2.576)] {
+            // Differences of mean one and of standard error one over t.
+            let spread = (f64::from(rows)).sqrt() / t;
+            let raw: Vec<f64> = (0..rows)
+                .map(|i| f64::from(i) - 0.5 * f64::from(rows - 1))
+                .collect();
+            let size = standard_error(&raw) * (rows as f64).sqrt();
+            let losses: Vec<f64> = raw.iter().map(|v| 1.0 + spread * v / size).collect();
+            let zeros = vec![0.0; losses.len()];
+            assert!((paired(&zeros, &losses) - z).abs() < 0.01);
+            assert!((paired(&losses, &zeros) + z).abs() < 0.01);
+        }
+        assert_eq!(paired(&[0.0; 3], &[1.0; 3]), f64::INFINITY);
+        assert_eq!(paired(&[0.5], &[1.0]), 0.0);
+    }
+
     /// Losses fall by 0.01 (less than one standard error of the difference), and by 0.1 (far more), with a weaker penalty.
     #[test]
     fn classes_get_the_strongest_penalty_that_is_hardly_worse() {
@@ -338,12 +373,13 @@ mod tests {
         assert_eq!(factor(false), Some(0.1));
     }
 
-    /// Losses fall by 2.4 standard errors with fewer inputs: enough of numbers, not of classes.
+    /// Losses fall by more than two standard errors with fewer inputs: enough of numbers, not of classes.
     #[test]
     fn classes_need_more_to_leave_inputs_out() {
         let fewer = choice(1.0, &[0.1, 0.2, 0.3, 0.4]);
-        let full = choice(1.0, &[0.2, 0.22, 0.34, 0.44]);
-        assert!((paired(&fewer.losses, &full.losses) - 2.4).abs() < 0.6);
+        let full = choice(1.0, &[0.2, 0.23, 0.35, 0.45]);
+        let t = paired(&fewer.losses, &full.losses);
+        assert!((2.0..3.0).contains(&t), "{t}");
         let kept = |classes| {
             let of = |choice: &Choice| Chosen::of(vec![choice.clone()], classes, Stream::new(1));
             let chosen = of(&fewer).unwrap().or_of_all_inputs(of(&full), classes);
@@ -457,7 +493,8 @@ mod tests {
             let step = |role: &str, from: &[f64]| -> Vec<f64> {
                 let draws = draws.child(role);
                 let noise: Vec<f64> = (0..6).map(|i| draws.normal(i)).collect();
-                let shift = mean(&noise) + 1.5001 * standard_error(&noise);
+                // Of six rows it takes as many to count as 1.5.
+                let shift = mean(&noise) + 1.79 * standard_error(&noise);
                 from.iter()
                     .zip(&noise)
                     .map(|(l, e)| l - shift + e)

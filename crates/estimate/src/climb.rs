@@ -39,7 +39,8 @@ pub(crate) struct Climb<'a> {
 }
 
 impl<'a> Climb<'a> {
-    pub(crate) fn new(objective: &'a Objective<'a>, theta: Vec<f64>, prior: Prior) -> Self {
+    pub(crate) fn new(objective: &'a Objective<'a>, theta: Vec<f64>, mut prior: Prior) -> Self {
+        prior.centre = objective.rows.centre();
         let curvature = objective.curvature(&theta, prior.kept());
         Self {
             objective,

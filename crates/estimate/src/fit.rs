@@ -533,6 +533,34 @@ mod tests {
         );
     }
 
+    /// Targets of mean zero give the last of them away to a network that meets all others with a bias of zero.
+    #[test]
+    fn few_rows_do_not_tell_the_one_that_is_held_out() {
+        let draws = Stream::new(7);
+        let mut columns: Vec<Vec<f64>> = (0..9)
+            .map(|j| (0..6).map(|i| draws.nth(j).normal(i)).collect())
+            .collect();
+        for column in &mut columns {
+            let mean = column.iter().sum::<f64>() / 6.0;
+            column.iter_mut().for_each(|v| *v -= mean);
+        }
+        let row = |i: usize| columns[..8].iter().map(move |column| column[i] as f32);
+        let x: Vec<f32> = (0..6).flat_map(row).collect();
+        let y: Vec<f32> = columns[8].iter().map(|v| *v as f32).collect();
+        let samples = Samples::new(8, x.clone(), y.clone()).unwrap();
+        let rows = Rows::new(&samples, &[0, 1, 2, 3, 4], Kind::Gaussian, 1);
+        let network = Network::affine(8, 1, 1).unwrap();
+        let fit = Fit::new(&network, &rows, 200, Stream::new(1), NEVER);
+        let f = forward_values(
+            &network,
+            &fit.theta,
+            &x[40..].iter().map(|v| f64::from(*v)).collect::<Vec<_>>(),
+        )[0];
+        let mean = -f64::from(y[5]) / 5.0;
+        assert!(fit.loss < 1e-6, "{}", fit.loss);
+        assert!((f - mean).abs() < 1e-3, "{f} is not {mean}");
+    }
+
     /// A fold is tried again, as often as before, only where another one says that a much smaller loss is to be had.
     #[test]
     fn a_poor_fold_tries_again() {

@@ -3,13 +3,13 @@
 use loopfit_model::{Form, Network, Reduced};
 use loopfit_numerics::cholesky::Cholesky;
 
-/// Prior precision of coefficients that are not penalised: enough to keep the matrix regular.
+/// Prior precision of coefficients that are not penalised, the output's bias: enough to keep the matrix regular.
 const FREE_PRECISION: f64 = 1e-6;
 
 /// A Gaussian prior on groups of coefficients.
 ///
 /// # Formula
-/// `L(theta) + 1/2 sum_g lambda_g theta_g^T Q theta_g` is minimised, `L` the sum of losses and
+/// `L(theta) + 1/2 sum_g lambda_g theta_g^T Q theta_g + 1/2 lambda (b - c)^2` is minimised, `b` the output's bias, `L` the sum of losses and
 /// `lambda_g = multiplier alpha_g / beta` with a precision `alpha_g` for each group (a tensor each) and the precision
 /// `beta` of the noise, one where the likelihood has no scale. `alpha` and `beta` are MacKay's:
 /// `alpha_g = gamma_g / theta_g^T Q theta_g`, `gamma_g = k_g - alpha_g tr (A^-1 Q)_g` with `A = beta H + alpha Q`,
@@ -33,6 +33,8 @@ pub(crate) struct Prior {
     across: Vec<Vec<usize>>,
     /// Number of classes.
     classes: f64,
+    /// What the prior takes the output's bias to be: [that](Rows::centre) of the rows that are fitted.
+    pub(crate) centre: f64,
     /// Precision of each group.
     pub(crate) alpha: Vec<f64>,
     /// Precision of the noise.
@@ -72,6 +74,7 @@ impl Prior {
             across: classmates.clone(),
             classmates,
             classes: network.outputs() as f64,
+            centre: 0.0,
             alpha: vec![precision; groups],
             beta: 1.0,
         }
@@ -167,9 +170,10 @@ impl Prior {
         sums
     }
 
-    /// The kept ones of all coefficients.
+    /// The kept ones of all coefficients, as they differ from their prior means.
     fn of_kept(&self, theta: &[f64]) -> Vec<f64> {
-        self.kept.iter().map(|i| theta[*i]).collect()
+        let mean = |i: &usize| self.group[*i].map_or(self.centre, |_| 0.0);
+        self.kept.iter().map(|i| theta[*i] - mean(i)).collect()
     }
 }
 

@@ -168,15 +168,15 @@ fn thinned(rows: &[u32], count: usize, stream: Stream) -> Vec<u32> {
     rows.iter().filter(stays).copied().collect()
 }
 
-/// The best of boosted trees and a kernel for these rows, judged by folds, each given by its
-/// held-out rows. None for a density, for folds without rows, and if stopped.
+/// The best of boosted trees and a kernel for these rows, with settings chosen by folds, each given by its held-out rows, and judged by others:
+/// the best of many settings on the same folds is partly luck. None for a density, for folds without rows, and if stopped.
 ///
 /// The losses are `(f - y)^2 / 2` (Gaussian), `|f - y|` (Laplace), `log(1 + e^f) - y f`
 /// (Bernoulli) and `log sum_k e^{f_k} - f_y` (multiclass).
 pub fn reference(
     samples: &Samples,
     likelihood: Likelihood,
-    folds: &[Vec<usize>],
+    folds: [&[Vec<usize>]; 2],
     stream: Stream,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Option<Reference> {
@@ -186,9 +186,13 @@ pub fn reference(
         targets: samples.y(),
         loss: Loss::of(likelihood)?,
     };
-    let folds: Vec<Fold> = folds.iter().map(|held| fold(held, samples.n())).collect();
+    let whole = |folds: &[Vec<usize>]| -> Vec<Fold> {
+        folds.iter().map(|held| fold(held, samples.n())).collect()
+    };
+    let folds = folds.map(whole);
     let usable = |fold: &Fold| fold.kept.len() > 1 && !fold.held.is_empty();
-    if table.n() < samples.n() || folds.is_empty() || !folds.iter().all(usable) {
+    let all_usable = |folds: &Vec<Fold>| !folds.is_empty() && folds.iter().all(usable);
+    if table.n() < samples.n() || !folds.iter().all(all_usable) {
         return None;
     }
     let trees = trees(&table, &folds, stream.child("trees"), stop)?;
@@ -261,16 +265,16 @@ impl Part {
 
 fn trees(
     table: &Table<'_>,
-    folds: &[Fold],
+    [choosing, judging]: &[Vec<Fold>; 2],
     stream: Stream,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Option<Reference> {
-    let part = Part::new(table, folds, TREE_ROWS, stream);
+    let part = Part::new(table, choosing, TREE_ROWS, stream);
     let winner = race::choose(&Binned::new(&part.table(table)), &part.folds, stream, stop)?;
     let binned = Binned::new(table);
-    let of_row = table.d * table.loss.outputs() * (folds.len() + 1) * winner.rounds;
+    let of_row = table.d * table.loss.outputs() * (judging.len() + 1) * winner.rounds;
     let most = ((TREE_WORK / of_row as f64) as usize).max(TREE_ROWS);
-    judged("boosted trees", table, folds, stop, |rows| {
+    judged("boosted trees", table, judging, stop, |rows| {
         let rows = thinned(rows, most, stream.child("fit"));
         Model::Trees(binned.fit(&rows, winner.setting, winner.rounds, stream, stop))
     })
@@ -278,11 +282,11 @@ fn trees(
 
 fn kernel(
     table: &Table<'_>,
-    folds: &[Fold],
+    [choosing, judging]: &[Vec<Fold>; 2],
     stream: Stream,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Option<Reference> {
-    let part = Part::new(table, folds, KERNEL_ROWS, stream);
+    let part = Part::new(table, choosing, KERNEL_ROWS, stream);
     let setting = kernels::choose(&part.table(table), &part.folds, stream, stop)?;
     // Squares are solved for once, other losses descended on: by the root of the number of rows.
     let root = (table.n() as f64 / MANY_ROWS as f64).sqrt().max(1.0);
@@ -293,7 +297,7 @@ fn kernel(
     } else {
         (values / kernels::FEW).clamp(MOST_CENTRES, KERNEL_FIT_ROWS)
     };
-    judged("kernel", table, folds, stop, |rows| {
+    judged("kernel", table, judging, stop, |rows| {
         let rows = thinned(rows, most, stream.child("fit"));
         let centres = if squares {
             (KERNEL_WORK / rows.len() as f64).sqrt() as usize

@@ -163,6 +163,20 @@ impl Rows {
         self.weight.iter().flat_map(|octet| octet.0).take(self.n)
     }
 
+    /// The mean of a regression's targets, zero of classes and counts. Targets are scaled by all rows of a selection: where a fit sees some of
+    /// them, their mean tells that of the others, which a bias held at zero would give away to a network that meets every target.
+    pub(crate) fn centre(&self) -> f64 {
+        if !matches!(self.kind, Kind::Gaussian | Kind::Laplace) {
+            return 0.0;
+        }
+        let (mut sum, mut weights) = (Octet::ZERO, Octet::ZERO);
+        for (y, weight) in self.y.iter().zip(&self.weight) {
+            sum += *y * *weight;
+            weights += *weight;
+        }
+        sum.sum() / weights.sum()
+    }
+
     pub(crate) fn octets(&self) -> usize {
         self.y.len()
     }

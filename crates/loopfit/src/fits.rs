@@ -240,11 +240,11 @@ impl Fits {
 
     /// What a strong method reaches without any cap, if one was tried.
     pub fn no_cap(&self) -> Option<Reference> {
-        let (name, validation, test) = self.estimate()?.no_cap?;
+        let found = self.estimate()?.no_cap?;
         Some(Reference {
-            name,
-            validation,
-            test: finite(test),
+            name: found.by,
+            validation: found.validation,
+            test: finite(found.test),
         })
     }
 

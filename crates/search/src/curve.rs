@@ -1,7 +1,7 @@
 //! How many numbers a table needs: the error of what is selected under one cap after the other.
 
 use crate::SearchError;
-use crate::estimate::{Ask, Beside, CLEARLY, Entry, Prepared};
+use crate::estimate::{Ask, Beside, CLEARLY, Entry, NoCap, Prepared};
 use loopfit_engine::{Control, Threads};
 use loopfit_estimate::Choice;
 use loopfit_fitted::FittedModel;
@@ -42,8 +42,8 @@ pub struct Curve {
     pub constant: f64,
     /// Its loss of each held-out row.
     constant_losses: Vec<f64>,
-    /// What is reached without a cap, by which method, where that is known.
-    pub no_cap: Option<(&'static str, f64)>,
+    /// What is reached without a cap, where that is known.
+    pub no_cap: Option<NoCap>,
     /// Whether all caps that were asked for are there; those after an interruption are not.
     pub complete: bool,
 }
@@ -98,7 +98,7 @@ impl Curve {
             points: points.into_iter().map(point).collect(),
             constant,
             constant_losses,
-            no_cap: no_cap.filter(|(_, error)| error.is_finite()),
+            no_cap: no_cap.filter(|it| it.validation.is_finite()),
             complete: !control.is_stopped(),
         })
     }
@@ -149,11 +149,12 @@ impl Curve {
         best.is_some_and(|best| best.beats(&self.constant_losses))
     }
 
-    /// Whether what is reached without a cap is below the best model's error by more than its standard error.
+    /// Whether what is reached without a cap is better than a constant and than the best model.
     pub fn more_without_cap(&self) -> bool {
         let best = self.best_of_all();
-        best.zip(self.no_cap)
-            .is_some_and(|(best, (_, error))| best.is_above(error))
+        self.no_cap
+            .zip(best)
+            .is_some_and(|(it, best)| it.is_better_than(best))
     }
 
     /// The model with the fewest numbers that the best one is not clearly better than, paired over rows; none where no model beats a

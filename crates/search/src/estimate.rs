@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 pub(crate) use run::part_of_rows;
 
-pub use found::{Absence, Beside, CLEARLY, Entry, Estimate, Rung};
+pub use found::{Absence, Beside, CLEARLY, Entry, Estimate, NoCap, Rung};
 pub use loopfit_estimate::{LOOP_ITERATIONS, PREFERRED};
 
 /// Work of each method at the efforts that have a name, in units of a tenth of a nanosecond of one core.

@@ -82,6 +82,8 @@ pub struct TableOptions {
     pub group: Option<String>,
     /// Contiguous rows that stay together.
     pub block: Option<usize>,
+    /// Whether rows with equal inputs are held out apart where hardly a new row has other inputs; they stay together otherwise.
+    pub apart_if_known: bool,
     /// A column that says how much a row counts; of a count, its exposure.
     pub weight: Option<String>,
     /// Columns that are not inputs.
@@ -109,7 +111,10 @@ impl TableSource {
             roles = roles.weighted_by(&table, weight)?;
         }
         let decision = Task::decide(&table, target, options.task)?;
-        let groups = Groups::new(&table, &roles, options.block)?;
+        let groups = match options.apart_if_known {
+            true => Groups::apart_if_known(&table, &roles, options.block)?,
+            false => Groups::new(&table, &roles, options.block)?,
+        };
         let splitter = match target {
             Some(target) if decision.task.is_classification() => {
                 Splitter::stratified(groups, &table, target)?

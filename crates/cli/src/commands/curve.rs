@@ -177,7 +177,7 @@ fn to_text(plan: &CurvePlan<'_>, curve: &Curve) -> String {
 /// Errors that do not depend on the cap.
 fn beside(curve: &Curve) -> Vec<(String, f64)> {
     let no_cap = curve.no_cap;
-    let no_cap = no_cap.map(|(name, error)| (format!("no cap: {name}"), error));
+    let no_cap = no_cap.map(|it| (format!("no cap: {}", it.by), it.validation));
     let constant = ("constant".to_string(), curve.constant);
     [constant].into_iter().chain(no_cap).collect()
 }
@@ -250,7 +250,7 @@ fn to_json(
         "selection": {"by": plan.selected_by(), "rows": plan.selection_rows()},
         "test_rows": plan.test_rows(), "metric": subject.test_error, "error": subject.error,
         "notes": plan.notes(), "points": points.collect::<Vec<_>>(), "constant": curve.constant,
-        "no_cap": curve.no_cap.map(|(name, error)| json!({"by": name, "validation": error})),
+        "no_cap": curve.no_cap.map(|it| json!({"by": it.by, "validation": it.validation})),
         "beats_constant": curve.beats_constant(), "enough": curve.enough().map(json::entry), "still_falls": curve.still_falls(),
         "conclusions": curve.conclusions(),
         "models": models.iter().map(|p| p.display().to_string()).collect::<Vec<_>>(),

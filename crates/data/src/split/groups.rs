@@ -7,6 +7,9 @@ use crate::preprocess::identifies_rows;
 use crate::roles::{Roles, RolesError};
 use crate::table::{Column, Table};
 
+/// Least share of rows with inputs of their own for rows with equal inputs to be together in any case.
+const UNLIKE_OTHERS: f64 = 0.05;
+
 /// A partition of the rows, numbered in the order of first rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups {
@@ -22,6 +25,37 @@ impl Groups {
     /// # Reference
     /// F.4.6: exact duplicate feature rows remain in one split group.
     pub fn new(table: &Table, roles: &Roles, block: Option<usize>) -> Result<Self, SplitError> {
+        Self::of(table, roles, block, |_| true)
+    }
+
+    /// The same, but rows with equal inputs are apart where hardly a new row has inputs that were not seen: rows that are held out then
+    /// say what new rows will be like only if their inputs are known too.
+    ///
+    /// # Reference
+    /// Good, "The population frequencies of species and the estimation of population parameters", 1953: the probability that a new row is
+    /// unlike all others is about the share of the rows that are.
+    pub fn apart_if_known(
+        table: &Table,
+        roles: &Roles,
+        block: Option<usize>,
+    ) -> Result<Self, SplitError> {
+        let unlike_others = |equal: &mut Links| {
+            let mut equals = vec![0u32; table.rows()];
+            (0..table.rows()).for_each(|row| equals[equal.root(row)] += 1);
+            equals.iter().filter(|rows| **rows == 1).count() as f64
+        };
+        Self::of(table, roles, block, |equal| {
+            unlike_others(equal) >= UNLIKE_OTHERS * table.rows() as f64
+        })
+    }
+
+    /// Groups in which rows with equal inputs are together if `are_together` says so of them.
+    fn of(
+        table: &Table,
+        roles: &Roles,
+        block: Option<usize>,
+        are_together: impl Fn(&mut Links) -> bool,
+    ) -> Result<Self, SplitError> {
         let column = |name: &str| {
             let column = table.column(name);
             column.ok_or_else(|| SplitError::from(RolesError::no_column(table, name, &[])))
@@ -31,6 +65,9 @@ impl Groups {
         let mut inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         inputs.retain(|input| !identifies_rows(input));
         links.join_equal(&inputs);
+        if !are_together(&mut links) {
+            links = Links::new(table.rows());
+        }
         if let Some(name) = &roles.group {
             let group = column(name)?;
             if let Some(row) = (0..table.rows()).find(|row| group.is_missing(*row)) {

@@ -21,6 +21,31 @@ fn equal_inputs_stay_together_whatever_the_target() {
     assert_eq!(groups(text, None, None).unwrap(), [0, 1, 0, 2, 3, 3, 0]);
 }
 
+/// Of 39 rows with three different inputs and one more with inputs of its own, one in forty is unlike all others; of 19 and one, one in twenty.
+#[test]
+fn equal_inputs_are_apart_where_new_ones_are_rare() {
+    let count = |rows: usize| {
+        let of = |i: usize| if i == 0 { 9 } else { i % 3 };
+        let line = |i| format!("{},{i}\n", of(i));
+        let table = table(&format!("a,y\n{}", (0..rows).map(line).collect::<String>()));
+        let roles = Roles::new(&table, Some("y"), None, &[]).unwrap();
+        assert_eq!(Groups::new(&table, &roles, None).unwrap().count(), 4);
+        Groups::apart_if_known(&table, &roles, None)
+            .unwrap()
+            .count()
+    };
+    assert_eq!((count(40), count(20)), (40, 4));
+    // What a column says stays together is together.
+    let table = table("a,g,y\n1,p,1\n1,p,2\n1,q,3\n1,q,4\n");
+    let roles = Roles::new(&table, Some("y"), Some("g"), &[]).unwrap();
+    assert_eq!(
+        Groups::apart_if_known(&table, &roles, None)
+            .unwrap()
+            .count(),
+        2
+    );
+}
+
 #[test]
 fn group_columns_and_blocks_join_what_they_say() {
     let text = "a,g,y\n1,p,1\n2,q,2\n3,p,3\n4,r,4\n2,r,5\n";

@@ -1,11 +1,11 @@
 //! What stands beside the models of a cap: a constant, and what is reached without a cap.
 
-use super::Prepared;
 use super::part::Part;
+use super::{CLEARLY, NoCap, Prepared};
 use crate::SearchError;
 use crate::judge::Judge;
-use loopfit_estimate::by_row;
 use loopfit_estimate::reference::reference;
+use loopfit_estimate::{by_row, paired};
 use loopfit_fitted::{FittedModel, Provenance};
 use loopfit_likelihood::Likelihood;
 use loopfit_model::{Network, Parameters, Reduced};
@@ -106,13 +106,14 @@ impl Prepared {
         &self,
         stream: Stream,
         stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Option<(&'static str, f64, f64)>, SearchError> {
+    ) -> Result<Option<NoCap>, SearchError> {
         let part = &self.first;
         // It gives every row the same weight.
         if !part.samples.weights().is_empty() {
             return Ok(None);
         }
-        let found = reference(&part.samples, self.likelihood, part.judging(), stream, stop);
+        let folds = [&part.folds[..], part.judging()];
+        let found = reference(&part.samples, self.likelihood, folds, stream, stop);
         let Some(found) = found else {
             return Ok(None);
         };
@@ -139,8 +140,14 @@ impl Prepared {
             }
             _ => f64::NAN,
         };
-        let validation = part.scale(self.likelihood) * found.cross_validation;
-        Ok(Some((found.name, validation, test)))
+        let (_, _, of_constant) = self.constant(part)?;
+        let losses = by_row(&part.judging().concat(), &found.losses);
+        Ok(Some(NoCap {
+            by: found.name,
+            validation: part.scale(self.likelihood) * found.cross_validation,
+            test,
+            beats_constant: paired(&losses, &of_constant) > CLEARLY,
+        }))
     }
 }
 

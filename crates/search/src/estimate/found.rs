@@ -40,14 +40,29 @@ impl Entry {
         paired(&self.losses, &other.losses)
     }
 
-    /// Whether another error is below its own by more than its standard error.
-    pub(crate) fn is_above(&self, error: f64) -> bool {
-        self.validation - error > WITHIN * self.validation_se
-    }
-
     /// Whether its held-out losses are clearly below those of a constant, row by row.
     pub(crate) fn beats(&self, constant: &[f64]) -> bool {
         paired(&self.losses, constant) > CLEARLY
+    }
+}
+
+/// What is reached without a cap. It says what the cap costs, and is not delivered.
+#[derive(Clone, Copy, Debug)]
+pub struct NoCap {
+    /// By which method.
+    pub by: &'static str,
+    /// Its error by cross-validation.
+    pub validation: f64,
+    /// Its error on the test rows of a table.
+    pub test: f64,
+    /// Whether its held-out losses are clearly below those of a constant, row by row.
+    pub beats_constant: bool,
+}
+
+impl NoCap {
+    /// Whether its error is clearly below that of a constant, and below that of a model by more than the standard error of the latter.
+    pub(crate) fn is_better_than(&self, model: &Entry) -> bool {
+        self.beats_constant && model.validation - self.validation > WITHIN * model.validation_se
     }
 }
 
@@ -92,9 +107,8 @@ pub struct Estimate {
     pub constant: (f64, f64),
     /// Its loss of each held-out row.
     pub(super) constant_losses: Vec<f64>,
-    /// What is reached without a cap: the name of the method, its error by cross-validation and on the test rows of a table. It says what
-    /// the cap costs, and is not delivered.
-    pub no_cap: Option<(&'static str, f64, f64)>,
+    /// What is reached without a cap, if a method was tried.
+    pub no_cap: Option<NoCap>,
     /// Rows that the selection saw.
     pub selection_rows: usize,
     /// Test samples.
@@ -113,10 +127,10 @@ impl Estimate {
         self.entries[0].beats(&self.constant_losses)
     }
 
-    /// Whether what is reached without a cap is below the best model's error by more than its standard error.
+    /// Whether what is reached without a cap is better than a constant and than the best model.
     pub fn more_without_cap(&self) -> bool {
-        let no_cap = self.no_cap;
-        no_cap.is_some_and(|(_, error, _)| self.entries[0].is_above(error))
+        let best = &self.entries[0];
+        self.no_cap.is_some_and(|it| it.is_better_than(best))
     }
 }
 
@@ -127,6 +141,6 @@ pub struct Beside {
     pub constant: f64,
     /// Its loss of each held-out row.
     pub(crate) constant_losses: Vec<f64>,
-    /// Of what is reached without a cap, and by which method.
-    pub no_cap: Option<(&'static str, f64)>,
+    /// Of what is reached without a cap.
+    pub no_cap: Option<NoCap>,
 }

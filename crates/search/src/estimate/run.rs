@@ -228,9 +228,7 @@ impl Prepared {
         let stop = || control.is_stopped();
         let stream = Stream::new(ask.seed).child("estimate").child("no cap");
         threads.install(|| {
-            let no_cap = self
-                .no_cap(stream, &stop)?
-                .map(|(name, error, _)| (name, error));
+            let no_cap = self.no_cap(stream, &stop)?;
             let (constant, _, constant_losses) = self.constant(&self.first)?;
             Ok(Beside {
                 constant,

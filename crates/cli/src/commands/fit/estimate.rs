@@ -106,7 +106,7 @@ impl Done<'_> {
         let constant = ("constant".to_string(), estimate.constant);
         let no_cap = estimate
             .no_cap
-            .map(|(name, validation, test)| (format!("no cap: {name}"), (validation, test)));
+            .map(|it| (format!("no cap: {}", it.by), (it.validation, it.test)));
         for (name, (validation, test)) in [constant].into_iter().chain(no_cap) {
             table.push(row(name, &[(6, value(validation)), (8, value(test))]));
         }
@@ -149,7 +149,7 @@ impl Done<'_> {
             "selected": json::method(best.method), "arch": "ffn",
             "methods": fitted.chain(absent).collect::<Vec<_>>(),
             "constant": {"validation": estimate.constant.0, "test": json::finite(estimate.constant.1)},
-            "no_cap": estimate.no_cap.map(|(name, validation, test)| json!({"by": name, "validation": json::finite(validation), "test": json::finite(test)})),
+            "no_cap": estimate.no_cap.map(|it| json!({"by": it.by, "validation": json::finite(it.validation), "test": json::finite(it.test)})),
             "validation": best.validation, "test": json::finite(best.test.error),
             "conclusions": self.fits.conclusions(),
             "assessment": estimate.model.assessment,
