@@ -55,9 +55,9 @@ pub(crate) struct Variant {
 
 /// Strips at once on the way back in the fused kernel.
 pub(crate) const FUSED_BACK: usize = 2;
-/// Numbers of a thread in the fused kernel up to which 168 registers hold all of them, with Adam and with scoring, and the warps of
-/// a processor then and otherwise. Scoring solves with more on its way where it has more registers.
-const FEW_NUMBERS: (usize, usize) = (139, 138);
+/// Numbers of a thread in the fused kernel up to which 168 registers hold all of them, with the ReLU or the sine and with what needs
+/// more itself, and the warps of a processor then and otherwise.
+const FEW_NUMBERS: (usize, usize) = (139, 127);
 const FUSED_WARPS: (usize, usize) = (12, 8);
 
 impl Variant {
@@ -66,9 +66,9 @@ impl Variant {
     fn fused_warps(&self) -> usize {
         let unit = 2 * self.q + 1;
         let sums = self.units * unit + self.q;
-        let few = match self.part {
-            Part::FusedScoring => FEW_NUMBERS.1,
-            _ => FEW_NUMBERS.0,
+        let few = match self.activation {
+            0 | 3 => FEW_NUMBERS.0,
+            _ => FEW_NUMBERS.1,
         };
         match sums + 3 * FUSED_BACK * self.q + unit.next_multiple_of(4) <= few {
             true => FUSED_WARPS.0,
@@ -80,8 +80,8 @@ impl Variant {
     fn gradient_blocks(&self) -> usize {
         match (self.strips, self.q, self.part) {
             (1, _, _) => 1,
-            (_, ..5, _) => 4,
             (_, ..9, Part::Adam) => 3,
+            (_, ..5, _) => 4,
             _ => 2,
         }
     }

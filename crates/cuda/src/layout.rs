@@ -118,14 +118,15 @@ pub(crate) struct Half {
     pub(crate) at: i32,
     pub(crate) words: i32,
     pub(crate) grad: i32,
-    pub(crate) m: i32,
-    pub(crate) v: i32,
+    /// For scoring, in 64 bits.
+    pub(crate) momentum: i32,
     pub(crate) g: i32,
     pub(crate) y: i32,
-    pub(crate) rows: i32,
     pub(crate) out: i32,
     pub(crate) g_out: i32,
-    /// States on their way, or all of them.
+    /// Whether some strip goes back alone, beside one of zeros.
+    pub(crate) odd: i32,
+    /// States on their way, or all of them, and what comes after them.
     pub(crate) coming: i32,
     /// Inputs; counted from the states where they lie with them.
     pub(crate) x: i32,
@@ -164,6 +165,6 @@ mod tests {
     #[test]
     fn structures_have_no_padding() {
         assert_eq!(size_of::<Fit>(), 22 * 8 + 14 * 8 + 10 * 4);
-        assert_eq!(size_of::<Launch>(), 6 * 8 + 42 * 4);
+        assert_eq!(size_of::<Launch>(), 6 * 8 + 40 * 4);
     }
 }

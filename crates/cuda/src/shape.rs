@@ -24,6 +24,9 @@ const MANY_STRIPS: (usize, usize) = (4, 2);
 /// wide ones.
 const SUMS: (usize, usize, usize) = (48, 70, 100);
 const NARROW: usize = 8;
+/// The same of many with Adam and states of at most half as many numbers, with the ReLU or the sine and with what needs more
+/// registers itself.
+const SUMS_OF_ADAM: (usize, usize) = (108, 90);
 /// Words of inputs and of states that a fit may have in shared memory, where it is half a warp.
 const NEAR_INPUTS: usize = 1024;
 const NEAR_STATES: usize = 512;
@@ -246,28 +249,32 @@ impl Shape {
             true => all * self.outputs * LANES,
             false => 0,
         };
-        let state = match variant.part {
+        let momentum = match variant.part {
             Part::FusedScoring => 2 * self.packed,
-            _ => self.packed,
+            _ => 0,
         };
         let kept = self.kept_states(all, variant.part);
+        // Where states were come sample numbers and moments, or a direction.
+        let coming = match variant.shared_states {
+            true => kept,
+            false => 2 * FUSED_BACK * line,
+        };
+        let coming = coming.max(strips * LANES + 2 * self.packed);
+        // Parts of so many strips are halves of halves, none of them a lone strip.
+        let odd = usize::from(all < FUSED_BACK || !all.is_power_of_two());
         let mut half = Half {
             grad: take(self.padded()),
-            m: take(state),
-            v: take(state),
-            g: take((all + 1) * line),
+            momentum: take(momentum),
+            g: take((all + odd) * line),
             y: take(strips * LANES),
-            rows: take(strips * LANES),
             out: take(outputs),
             g_out: take(outputs),
-            coming: match variant.shared_states {
-                true => take(kept),
-                false => take(2 * FUSED_BACK * line),
-            },
+            coming: take(coming),
             x: match variant.shared_inputs {
                 true => take(all * LANES * self.d),
                 false => kept as i32,
             },
+            odd: odd as i32,
             ..Half::default()
         };
         // Places of coefficients and whether they are outgoing come first, for both fits.
@@ -296,9 +303,14 @@ impl Shape {
             Part::Scoring => self.q <= NARROW / 2,
             _ => self.q <= NARROW,
         };
+        let of_narrow = match (part, self.activation) {
+            (Part::Adam, 0 | 3) if self.q <= NARROW / 2 => SUMS_OF_ADAM.0,
+            (Part::Adam, _) if self.q <= NARROW / 2 => SUMS_OF_ADAM.1,
+            _ => SUMS.1,
+        };
         let (together, sums, most) = match (few, narrow) {
             (true, _) => (1, SUMS.0, FEW_GROUPS.0),
-            (false, true) => (MANY_STRIPS.0, SUMS.1, MANY_GROUPS),
+            (false, true) => (MANY_STRIPS.0, of_narrow, MANY_GROUPS),
             (false, false) => (MANY_STRIPS.1, SUMS.2, MANY_GROUPS),
         };
         // As many groups as have the same work; two are a warp.

@@ -23,6 +23,8 @@ pub(crate) fn source(side: Side) -> String {
         include_str!("kernels/gradient.cu"),
         include_str!("kernels/train.cu"),
         include_str!("kernels/information.cu"),
+        include_str!("kernels/lanes.cu"),
+        include_str!("kernels/solve.cu"),
         include_str!("kernels/fused.cu"),
         include_str!("kernels/validate.cu"),
         include_str!("kernels/scoring.cu"),

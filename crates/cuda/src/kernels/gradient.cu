@@ -109,11 +109,15 @@ __device__ __forceinline__ float unit_sum(const UnitSums &sums, int i) {
 
 // One iteration of PRODUCTS strips added to the sums of `count` units.
 __device__ __forceinline__ void add_products(const float *units, int count, const float (*z)[Q], const float (*g)[Q], UnitSums &sums) {
+    float coming[UNIT];
+    read_unit(units, coming);
 #pragma unroll
     for (int i = 0; i < UNITS; i++) {
         if (i >= count) break;
         float unit[UNIT];
-        read_unit(units + i * UNIT, unit);
+#pragma unroll
+        for (int k = 0; k < UNIT; k++) unit[k] = coming[k];
+        if (i + 1 < UNITS) read_unit(units + (i + 1) * UNIT, coming);
 #pragma unroll
         for (int m = 0; m < PRODUCTS; m++) {
             float u = unit[Q], h;

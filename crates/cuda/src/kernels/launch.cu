@@ -34,8 +34,9 @@ struct Fit {
 // the others are counted from its coefficients.
 struct Half {
     int32_t at, words;
-    int32_t grad, m, v, g, y, rows, out, g_out;  // m and v in 64 bits for scoring: momentum and direction
-    int32_t coming;                  // states on their way, or all of them
+    int32_t grad, momentum, g, y, out, g_out;  // momentum for scoring, in 64 bits
+    int32_t odd;                     // whether some strip goes back alone, beside one of zeros
+    int32_t coming;                  // states on their way, or all of them, and what comes after them
     int32_t x;                       // inputs; counted from the states where they lie with them
 };
 

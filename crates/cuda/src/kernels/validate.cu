@@ -84,24 +84,42 @@ __device__ double nll_row(const Launch &L, const Fit &fit, int row, const float 
     return (top - (double)clip(out[(int)y], bound)) + log_double(total);
 }
 
+// Rows of a thread at once: a hidden unit is read once for all of them.
+#define ROWS (Q <= 4 ? 4 : 2)
+
 // Terms of rows, or clipped outputs of nodes.
 __device__ __noinline__ void terms_of(const Launch &L, const Fit &fit, const float *params, const float *x, int n, bool nodes, double *terms,
                          float *room) {
-    for (int row = threadIdx.x; row < n; row += blockDim.x) {
-        const float *inputs[1] = {x + (size_t)row * row_len(L)};
-        float z[1][Q];
-        input_rows<1, false>(L, params, inputs, nullptr, z);
+    for (int first = threadIdx.x; first < n; first += ROWS * blockDim.x) {
+        const float *inputs[ROWS];
+        float z[ROWS][Q];
+#pragma unroll
+        for (int m = 0; m < ROWS; m++) {
+            int row = first + m * blockDim.x;
+            inputs[m] = x + (size_t)(row < n ? row : first) * row_len(L);
+        }
+        input_rows<ROWS, false>(L, params, inputs, nullptr, z);
         for (int t = 0; t < L.iterations; t++) {
             int block = block_at(L, t);
-            block_forward<1>(units_of(L, params, block), b2_of(L, params, block), L.r, z);
+            block_forward<ROWS>(units_of(L, params, block), b2_of(L, params, block), L.r, z);
         }
-        if (L.outputs == 1) {
-            float out = output_row(L, params, 0, z[0]);
-            terms[row] = nodes ? (double)clip(out, fit.output_bound) : nll_row(L, fit, row, &out);
-        } else {
-            float *out = room + (size_t)threadIdx.x * L.outputs;
-            for (int c = 0; c < L.outputs; c++) out[c] = output_row(L, params, c, z[0]);
-            terms[row] = nll_row(L, fit, row, out);
+#pragma unroll 1
+        for (int m = 0; m < ROWS; m++) {
+            int row = first + m * blockDim.x;
+            if (row >= n) break;
+            if (L.outputs == 1) {
+                float out = output_row(L, params, 0, z[0]);
+                terms[row] = nodes ? (double)clip(out, fit.output_bound) : nll_row(L, fit, row, &out);
+            } else {
+                float *out = room + (size_t)threadIdx.x * L.outputs;
+                for (int c = 0; c < L.outputs; c++) out[c] = output_row(L, params, c, z[0]);
+                terms[row] = nll_row(L, fit, row, out);
+            }
+            // Registers have no numbers: the next row's state becomes the first.
+#pragma unroll
+            for (int next = 1; next < ROWS; next++)
+#pragma unroll
+                for (int k = 0; k < Q; k++) z[next - 1][k] = z[next][k];
         }
     }
     __syncthreads();
