@@ -2,13 +2,11 @@
 
 use crate::shape::Shape;
 use loopfit_engine::{FitOutcome, FitSpec, Optimiser, Stop, flops_per_update};
-use loopfit_model::Network;
 
 /// Seconds of an update of a lone fit on an H200 beside its operations, and for each operation, with Adam and with scoring.
 const LATENCY_OF_ADAM: (f64, f64) = (6e-6, 2e-11);
 const LATENCY_OF_SCORING: (f64, f64) = (6e-5, 4e-11);
-/// Strips of samples for which that holds; of more, as many groups of threads share the work. The nodes of an energy model gain
-/// nothing by that: of 1,600 nodes and T = 16 a lone update of scoring takes 0.8 to 1.1 ms.
+/// Strips of samples for which that holds; of more, as many groups of threads share the work.
 const STRIPS: (f64, f64) = (8.0, 24.0);
 /// The same of each of many fits.
 const FIXED: f64 = 5e-9;
@@ -23,8 +21,6 @@ const SCORING_ON_CORE: f64 = 2.0;
 const COMPILATION: f64 = 2.0;
 /// How many times as long as the whole device takes for them fits take that are light.
 const LIGHT: f64 = 8.0;
-/// How many times as long as others a fit takes on a core that is remembered as slow, and how many seconds at least.
-const SLOW: (f64, f64) = (3.0, 1.0);
 /// Weight of the newest observation.
 const NEWEST: f64 = 0.2;
 
@@ -35,7 +31,7 @@ pub(crate) struct Cost {
     /// Operations of an update.
     operations: f64,
     scoring: bool,
-    /// Strips of a batch.
+    /// Strips of a batch and of an energy model's nodes.
     strips: usize,
 }
 
@@ -46,7 +42,7 @@ impl Cost {
             updates: spec.stages.iter().map(|stage| stage.updates as f64).sum(),
             operations: flops_per_update(spec),
             scoring: stages.any(|stage| matches!(stage.optimiser, Optimiser::Scoring(_))),
-            strips: Shape::of(spec).strips(),
+            strips: Shape::of(spec).all_strips(),
         }
     }
 
@@ -91,12 +87,10 @@ impl Cost {
 }
 
 /// How much slower this machine is than the constants say.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Speeds {
     device: f64,
     core: f64,
-    /// Networks with fits that took a core much longer than others, and how many times as long.
-    slow: Vec<(Network, f64)>,
 }
 
 impl Default for Speeds {
@@ -104,7 +98,6 @@ impl Default for Speeds {
         Self {
             device: 1.0,
             core: 1.0,
-            slow: Vec::new(),
         }
     }
 }
@@ -121,17 +114,9 @@ impl Speeds {
         self.device * cost.on_device(fits) + if compiled { 0.0 } else { COMPILATION }
     }
 
-    /// Seconds until so many fits of a network have run on so many cores.
-    pub(crate) fn on_processor(
-        &self,
-        cost: &Cost,
-        network: &Network,
-        fits: usize,
-        cores: usize,
-    ) -> f64 {
-        let slow = self.slow.iter().find(|(slow, _)| slow == network);
-        let times = slow.map_or(self.core, |(_, times)| *times);
-        times * cost.on_core() * fits.div_ceil(cores.max(1)) as f64
+    /// Seconds until so many fits have run on so many cores.
+    pub(crate) fn on_processor(&self, cost: &Cost, fits: usize, cores: usize) -> f64 {
+        self.core * cost.on_core() * fits.div_ceil(cores.max(1)) as f64
     }
 
     /// Learns from fits that ran alone on the device.
@@ -139,17 +124,10 @@ impl Speeds {
         blend(&mut self.device, seconds / cost.on_device(fits));
     }
 
-    /// Learns from a fit on the processor. One that takes much longer than others is remembered by its network, since the next fits
-    /// of a search go on from it.
-    pub(crate) fn saw_processor(&mut self, spec: &FitSpec, outcome: &FitOutcome) {
-        if outcome.stop != Stop::Completed {
-            return;
-        }
-        let times = outcome.seconds / Cost::of(spec).on_core();
-        self.slow.retain(|(known, _)| *known != spec.network);
-        match times > SLOW.0 * self.core && outcome.seconds > SLOW.1 {
-            true => self.slow.push((spec.network.clone(), times)),
-            false => blend(&mut self.core, times),
+    /// Learns from a fit on the processor.
+    pub(crate) fn saw_processor(&mut self, cost: &Cost, outcome: &FitOutcome) {
+        if outcome.stop == Stop::Completed {
+            blend(&mut self.core, outcome.seconds / cost.on_core());
         }
     }
 }
@@ -157,9 +135,6 @@ impl Speeds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::specs::spec;
-    use loopfit_engine::{Backend, Control, Engine};
-    use loopfit_model::Tying;
 
     fn adam(operations: f64) -> Cost {
         Cost {
@@ -173,13 +148,13 @@ mod tests {
     /// Of a shape of a million operations an update, a few fits are the processor's and many the device's.
     #[test]
     fn few_fits_are_the_processors_and_many_the_devices() {
-        let (speeds, cost, any) = (Speeds::default(), adam(1.1e6), spec(0, false).network);
+        let (speeds, cost) = (Speeds::default(), adam(1.1e6));
         let sooner =
-            |fits| speeds.on_processor(&cost, &any, fits, 16) < speeds.on_device(&cost, fits, true);
+            |fits| speeds.on_processor(&cost, fits, 16) < speeds.on_device(&cost, fits, true);
         assert!(sooner(1));
         assert!(!sooner(4096));
         // Kernels that are not compiled yet cost more than a short fit.
-        assert!(speeds.on_processor(&cost, &any, 64, 16) < speeds.on_device(&cost, 64, false));
+        assert!(speeds.on_processor(&cost, 64, 16) < speeds.on_device(&cost, 64, false));
     }
 
     #[test]
@@ -193,26 +168,5 @@ mod tests {
         assert!((after / before - 3.0).abs() < 0.01, "{after} {before}");
         speeds.saw_device(&cost, 1, f64::NAN);
         assert_eq!(speeds.on_device(&cost, 1, true), after);
-    }
-
-    /// A fit that takes a core ten times as long is one of its network, not of all.
-    #[test]
-    fn slow_fits_are_remembered_by_their_network() {
-        let (mut speeds, mut slow) = (Speeds::default(), spec(0, false));
-        let engine = Engine::new(1).expect("a thread");
-        let run = engine.run(std::slice::from_ref(&slow), &Control::default(), &|_, _| {});
-        let mut outcome = run.expect("a fit").remove(0);
-        slow.stages[0].updates = 1_000_000;
-        let cost = Cost::of(&slow);
-        let other = Network::ffn(1, 1, 1, 1, Tying::Single).expect("a network");
-        let seconds = |speeds: &Speeds, network| speeds.on_processor(&cost, network, 1, 1);
-        let usual = seconds(&speeds, &slow.network);
-        (outcome.stop, outcome.seconds) = (Stop::Completed, 10.0 * usual);
-        speeds.saw_processor(&slow, &outcome);
-        assert!((seconds(&speeds, &slow.network) / usual - 10.0).abs() < 1e-9);
-        assert_eq!(seconds(&speeds, &other), usual);
-        outcome.seconds = usual;
-        speeds.saw_processor(&slow, &outcome);
-        assert_eq!(seconds(&speeds, &slow.network), usual);
     }
 }

@@ -119,12 +119,6 @@ impl Bucket {
         speeds.on_device(&self.cost, self.tickets.len(), compiled)
     }
 
-    /// Seconds that so many cores take for some of them.
-    fn on_processor(&self, speeds: &Speeds, fits: usize, cores: usize) -> f64 {
-        let network = &self.tickets[0].spec.network;
-        speeds.on_processor(&self.cost, network, fits, cores)
-    }
-
     /// How many of them go together.
     fn part(&self) -> usize {
         let all = self.tickets.len();
@@ -345,7 +339,7 @@ impl Pool {
     fn on_processor(&self, queue: &Queue) -> f64 {
         let cores = self.processor.threads().count();
         let buckets = queue.buckets.iter();
-        let seconds = buckets.map(|b| b.on_processor(&queue.speeds, b.tickets.len(), cores));
+        let seconds = buckets.map(|b| queue.speeds.on_processor(&b.cost, b.tickets.len(), cores));
         seconds.sum()
     }
 
@@ -448,7 +442,7 @@ impl Pool {
         let before = queue.buckets.iter().map(on_device).sum::<f64>() / GROUPS_AT_ONCE as f64;
         let mut best: Option<(f64, usize)> = None;
         for (i, bucket) in queue.buckets.iter().enumerate() {
-            let own = |fits: usize| bucket.on_processor(speeds, fits, cores);
+            let own = |fits: usize| speeds.on_processor(&bucket.cost, fits, cores);
             let device = on_device(bucket);
             let wanted = self.mixed && own(1) < before + device || bucket.control.is_stopped();
             let sooner = device - own(bucket.tickets.len());
@@ -486,7 +480,7 @@ impl Pool {
             };
             queue = locked(&self.queue);
             if let Ok(outcome) = &outcome {
-                queue.speeds.saw_processor(&ticket.spec, outcome);
+                queue.speeds.saw_processor(&Cost::of(&ticket.spec), outcome);
             }
             ticket.deliver(outcome);
         }

@@ -7,4 +7,4 @@ mod emulated;
 mod outcomes;
 mod pool;
 #[path = "../tests/specs/mod.rs"]
-pub(crate) mod specs;
+mod specs;
