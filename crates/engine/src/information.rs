@@ -11,7 +11,7 @@ use crate::predict::clipped_rows;
 use crate::program::{Activations, Program};
 use loopfit_likelihood::{Energy, Likelihood};
 use loopfit_model::Bounds;
-use loopfit_numerics::lanes::{Across, Kernel, LANES, Lane};
+use loopfit_numerics::lanes::{Across, Kernel, LANES, Lane, first_level_cache};
 use loopfit_numerics::stream::Stream;
 
 /// Rows and columns of a register tile of the products.
@@ -208,22 +208,30 @@ impl Kernel for Products<'_> {
     fn run<S: Across>(self, s: S) {
         let lines = self.lines;
         let mut tile = Lane::ZERO;
-        for i in (0..lines).step_by(TILE) {
-            for j in (i..lines).step_by(TILE) {
-                let mut sums = [s.splat(0.0); TILE * TILE];
-                for strip in self.factor.chunks_exact(lines) {
-                    let (left, right) = (&strip[i..][..TILE], &strip[j..][..TILE]);
-                    for a in 0..TILE {
-                        let left = s.load(&left[a]);
-                        for b in 0..TILE {
-                            sums[a * TILE + b] = s.fma(left, s.load(&right[b]), sums[a * TILE + b]);
+        let strips = self.factor.len() / lines;
+        // All rows take some columns before the next ones: those stay in the first-level cache, which does not hold all.
+        let columns = first_level_cache() / 2 / (strips.max(1) * size_of::<Lane>());
+        let columns = (columns / TILE * TILE).max(TILE);
+        for first in (0..lines).step_by(columns) {
+            let end = lines.min(first + columns);
+            for i in (0..end).step_by(TILE) {
+                for j in (i.max(first)..end).step_by(TILE) {
+                    let mut sums = [s.splat(0.0); TILE * TILE];
+                    for strip in self.factor.chunks_exact(lines) {
+                        let (left, right) = (&strip[i..][..TILE], &strip[j..][..TILE]);
+                        for a in 0..TILE {
+                            let left = s.load(&left[a]);
+                            for b in 0..TILE {
+                                let sum = &mut sums[a * TILE + b];
+                                *sum = s.fma(left, s.load(&right[b]), *sum);
+                            }
                         }
                     }
-                }
-                s.store(&mut tile, s.sums(sums));
-                for a in 0..TILE {
-                    self.products[(i + a) * lines + j..][..TILE]
-                        .copy_from_slice(&tile.0[a * TILE..][..TILE]);
+                    s.store(&mut tile, s.sums(sums));
+                    for a in 0..TILE {
+                        self.products[(i + a) * lines + j..][..TILE]
+                            .copy_from_slice(&tile.0[a * TILE..][..TILE]);
+                    }
                 }
             }
         }
