@@ -60,6 +60,8 @@ pub(crate) struct Space {
     pub(crate) iterations: Vec<usize>,
     /// Whether the count is that of the paper's form, which reads all inputs.
     pub(crate) paper: bool,
+    /// Most numbers of a network, none of them for a change of basis, that the rows have something to say of.
+    pub(crate) said: usize,
 }
 
 impl Space {
@@ -205,6 +207,7 @@ impl Space {
         }
         let larger = Self {
             cap: DONOR * self.cap,
+            said: usize::MAX,
             above: 0,
             ..self.clone()
         };
@@ -256,7 +259,8 @@ impl Space {
     pub(crate) fn widened(&self, network: &Network) -> Option<Network> {
         let fits = |r: usize| {
             let network = network.resized(r, network.tying()).ok()?;
-            (self.count(&network) <= self.cap).then_some(network)
+            let fits = self.count(&network) <= self.cap && network.count() <= self.said;
+            fits.then_some(network)
         };
         let mut widest = None;
         let mut r = 1;

@@ -18,6 +18,8 @@ use rayon::prelude::*;
 
 /// Prior precision before the first look at the evidence.
 const FIRST_PRECISION: f64 = 0.1;
+/// As much where there are as many coefficients as rows.
+const STRONG_PRECISION: f64 = 100.0;
 /// Steps between looks at the evidence.
 const LOOK: usize = 5;
 /// Rows that starts of the last fit see; the best goes on with all of them.
@@ -70,8 +72,16 @@ impl Fit {
         stream: Stream,
         stop: Stop<'_>,
     ) -> Self {
-        let prior = Prior::new(network, FIRST_PRECISION);
-        Self::climbed(network, rows, fresh(network, stream), prior, steps, stop)
+        let from = |precision| {
+            let prior = Prior::new(network, precision);
+            Self::climbed(network, rows, fresh(network, stream), prior, steps, stop)
+        };
+        let fit = from(FIRST_PRECISION);
+        // As many coefficients as rows can meet every target. Then the evidence has an optimum without noise, which is not always the best one.
+        if network.count() < rows.n {
+            return fit;
+        }
+        Self::least_surprising(&[fit, from(STRONG_PRECISION)]).clone()
     }
 
     /// From units of one input each, added one by one as long as there are at most `count` coefficients that are not zero. Then, if there are to be

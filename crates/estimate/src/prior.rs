@@ -9,7 +9,7 @@ const FREE_PRECISION: f64 = 1e-6;
 /// A Gaussian prior on groups of coefficients.
 ///
 /// # Formula
-/// `L(theta) + 1/2 sum_g lambda_g theta_g^T Q theta_g + 1/2 lambda (b - c)^2` is minimised, `b` the output's bias, `L` the sum of losses and
+/// `L(theta) + 1/2 sum_g lambda_g theta_g^T Q theta_g + 5e-7 (b - c)^2` is minimised, `b` the output's bias, `c` the mean of the targets, `L` the sum of losses and
 /// `lambda_g = multiplier alpha_g / beta` with a precision `alpha_g` for each group (a tensor each) and the precision
 /// `beta` of the noise, one where the likelihood has no scale. `alpha` and `beta` are MacKay's:
 /// `alpha_g = gamma_g / theta_g^T Q theta_g`, `gamma_g = k_g - alpha_g tr (A^-1 Q)_g` with `A = beta H + alpha Q`,
@@ -41,7 +41,7 @@ pub(crate) struct Prior {
     pub(crate) beta: f64,
 }
 
-/// A quadratic penalty on the kept coefficients, `1/2 theta^T (P Q) theta` with `P` diagonal.
+/// A quadratic penalty on the kept coefficients, `1/2 theta^T (P Q) theta` with `P` diagonal and `theta` less its prior mean.
 #[derive(Debug)]
 pub(crate) struct Penalty<'a> {
     prior: &'a Prior,

@@ -189,6 +189,7 @@ mod tests {
             activations: vec![Activation::Relu, Activation::Tanh, Activation::Silu],
             iterations: vec![2, 4, 8],
             paper: false,
+            said: usize::MAX,
         };
         let candidates = space.networks(Method::Loop);
         assert!(candidates.len() > 72, "{}", candidates.len());

@@ -216,16 +216,20 @@ impl<'a> Problem<'a> {
         let total: f64 = request.caps.iter().map(|cap| of_cap(*cap)).sum();
         let mut lines = Lines::default();
         let mut selections: Vec<Selection> = Vec::new();
+        // The paper's form has more numbers for the same networks, and reads all inputs whatever the rows say of them.
+        let said = said + if request.paper { self.d } else { 0 };
+        let worth = |cap: usize| if request.paper { cap } else { cap.min(said) };
         for cap in &request.caps {
             let before = selections.last();
             let space = Space {
-                cap: (*cap).min(said),
-                above: before.map_or(0, |before| before.cap.min(said)),
+                cap: worth(*cap),
+                above: before.map_or(0, |before| worth(before.cap)),
                 d: self.d,
                 outputs: self.outputs,
                 activations: request.activations.clone(),
                 iterations: request.iterations.clone(),
                 paper: request.paper,
+                said,
             };
             // The penalty of an affine function is enough where its coefficients are many.
             let of_lines = Space {

@@ -53,7 +53,7 @@ pub struct Curve {
 pub enum Caps {
     /// These; each must hold a function.
     Given(Vec<usize>),
-    /// Those of [`CAPS`] that hold a function and are no more than there are rows.
+    /// Those of [`CAPS`] that hold a function and are no more than there are rows, one of them in any case.
     Usual,
 }
 
@@ -68,7 +68,7 @@ impl Curve {
         control: &Control,
         advance: &(dyn Fn(f64) + Sync),
     ) -> Result<Self, SearchError> {
-        let list = caps.list(prepared.selection_rows());
+        let list = caps.list(prepared.selection_rows(), prepared.smallest(ask));
         // What cannot be is said before the work.
         let too_small = |cap: &&usize| **cap < prepared.smallest(ask);
         if let (Caps::Given(_), Some(cap)) = (caps, list.iter().find(too_small)) {
@@ -224,7 +224,7 @@ impl Curve {
 
 impl Caps {
     /// The caps in ascending order, each once.
-    fn list(&self, rows: usize) -> Vec<usize> {
+    fn list(&self, rows: usize, smallest: usize) -> Vec<usize> {
         match self {
             Self::Given(caps) => {
                 let mut caps = caps.clone();
@@ -233,8 +233,8 @@ impl Caps {
                 caps
             }
             Self::Usual => {
-                let few = CAPS.into_iter().filter(|cap| *cap <= rows.max(CAPS[0]));
-                few.collect()
+                let fits = |cap: &usize| *cap <= rows.max(CAPS[0]) || *cap < 2 * smallest;
+                CAPS.into_iter().filter(fits).collect()
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::replication::{Noise, Source, TableSource, bounds, likelihood};
 use loopfit_data::{Preprocessing, Task};
 use loopfit_fitted::error_name;
 use loopfit_likelihood::Likelihood;
-use loopfit_model::{Activation, Bounds, Method, Network, Reduced};
+use loopfit_model::{Activation, Bounds, Method, Network, Reduced, Tying};
 use loopfit_numerics::stream::Stream;
 use part::{MANY, Part, thinned};
 use std::sync::Arc;
@@ -236,13 +236,20 @@ impl Prepared {
         }
     }
 
-    /// The smallest cap that holds a function: an affine one with all zeros but one, or of one combination in the paper's form.
+    /// The smallest cap that holds a function: an affine one with all zeros but one, or in the paper's form a network of one channel and one
+    /// unit a block.
     pub(crate) fn smallest(&self, ask: &Ask) -> usize {
         let (d, outputs) = (self.first.samples.d(), self.likelihood.outputs());
-        match Network::affine(d, outputs, 1) {
-            Ok(network) if ask.paper => network.to_paper().count(),
-            _ => Reduced::outputs_told(outputs) + 1,
-        }
+        let network = |method: &Method| {
+            let blocks = if *method == Method::Untied { 2 } else { 1 };
+            let tying = Tying::Untied { t: blocks };
+            let network = Network::ffn(d, outputs, 1, 1, tying).ok()?;
+            Some(network.count())
+        };
+        let smallest = ask.methods.iter().filter_map(network).min();
+        smallest
+            .filter(|_| ask.paper)
+            .unwrap_or(Reduced::outputs_told(outputs) + 1)
     }
 }
 

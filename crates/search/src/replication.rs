@@ -82,8 +82,9 @@ pub struct TableOptions {
     pub group: Option<String>,
     /// Contiguous rows that stay together.
     pub block: Option<usize>,
-    /// Whether rows with equal inputs are held out apart where hardly a new row has other inputs; they stay together otherwise.
-    pub apart_if_known: bool,
+    /// Whether rows with equal inputs are held out apart where few inputs are seen often ([`Groups::apart_if_few`]); they stay together
+    /// otherwise, and where test rows are given.
+    pub apart_if_few: bool,
     /// A column that says how much a row counts; of a count, its exposure.
     pub weight: Option<String>,
     /// Columns that are not inputs.
@@ -111,10 +112,17 @@ impl TableSource {
             roles = roles.weighted_by(&table, weight)?;
         }
         let decision = Task::decide(&table, target, options.task)?;
-        let groups = match options.apart_if_known {
-            true => Groups::apart_if_known(&table, &roles, options.block)?,
-            false => Groups::new(&table, &roles, options.block)?,
+        let equal = Groups::new(&table, &roles, options.block)?;
+        let groups = match options.apart_if_few && options.test_rows.is_none() {
+            true => Groups::apart_if_few(&table, &roles, options.block)?,
+            false => equal.clone(),
         };
+        let few = (groups != equal).then(|| {
+            format!(
+                "The rows have only {} different inputs, so those with equal ones are held out apart; if they are copies, or share more, say so with a group column.",
+                equal.count()
+            )
+        });
         let splitter = match target {
             Some(target) if decision.task.is_classification() => {
                 Splitter::stratified(groups, &table, target)?
@@ -125,7 +133,8 @@ impl TableSource {
             Some(rows) => TestRows::Given(rows.clone()),
             None => TestRows::Drawn(test_stream(options.test_seed)),
         };
-        let notes = [&options.notes[..], table.notes()].concat();
+        let mut notes = [&options.notes[..], table.notes()].concat();
+        notes.extend(few);
         Ok(Self {
             table: Arc::new(table),
             roles,

@@ -7,8 +7,8 @@ use crate::preprocess::identifies_rows;
 use crate::roles::{Roles, RolesError};
 use crate::table::{Column, Table};
 
-/// Least share of rows with inputs of their own for rows with equal inputs to be together in any case.
-const UNLIKE_OTHERS: f64 = 0.05;
+/// Rows for each different row of inputs from which on they are not copies of each other, but what a few inputs are seen with.
+const REPEATS: usize = 10;
 
 /// A partition of the rows, numbered in the order of first rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,24 +28,19 @@ impl Groups {
         Self::of(table, roles, block, |_| true)
     }
 
-    /// The same, but rows with equal inputs are apart where hardly a new row has inputs that were not seen: rows that are held out then
-    /// say what new rows will be like only if their inputs are known too.
-    ///
-    /// # Reference
-    /// Good, "The population frequencies of species and the estimation of population parameters", 1953: the probability that a new row is
-    /// unlike all others is about the share of the rows that are.
-    pub fn apart_if_known(
+    /// The same, but rows with equal inputs are apart where few inputs are seen often, as those of categories alone are: ten rows or more for
+    /// each different row of inputs. A new row will have one of these, and so should the rows that are held out.
+    pub fn apart_if_few(
         table: &Table,
         roles: &Roles,
         block: Option<usize>,
     ) -> Result<Self, SplitError> {
-        let unlike_others = |equal: &mut Links| {
-            let mut equals = vec![0u32; table.rows()];
-            (0..table.rows()).for_each(|row| equals[equal.root(row)] += 1);
-            equals.iter().filter(|rows| **rows == 1).count() as f64
+        let different = |equal: &mut Links| {
+            let rows = 0..table.rows();
+            rows.filter(|row| equal.root(*row) == *row).count()
         };
         Self::of(table, roles, block, |equal| {
-            unlike_others(equal) >= UNLIKE_OTHERS * table.rows() as f64
+            REPEATS * different(equal) > table.rows()
         })
     }
 

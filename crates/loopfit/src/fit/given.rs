@@ -101,7 +101,7 @@ impl Fit<'_> {
                 let options = TableOptions {
                     weight: self.weights.clone().or(self.exposure.clone()),
                     test_seed,
-                    apart_if_known: self.protocol.is_none(),
+                    apart_if_few: self.protocol.is_none(),
                     ..self.table.clone()
                 };
                 let mut source = TableSource::new(Table::clone(table), &options)?;
