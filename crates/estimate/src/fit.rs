@@ -560,7 +560,11 @@ mod tests {
         let samples = Samples::new(8, x.clone(), y.clone()).unwrap();
         let rows = Rows::new(&samples, &[0, 1, 2, 3, 4], Kind::Gaussian, 1);
         let network = Network::affine(8, 1, 1).unwrap();
-        let fit = Fit::new(&network, &rows, 200, Stream::new(1), NEVER);
+        let (theta, prior) = (
+            fresh(&network, Stream::new(1)),
+            Prior::new(&network, FIRST_PRECISION),
+        );
+        let fit = Fit::climbed(&network, &rows, theta, prior, 200, NEVER);
         let f = forward_values(
             &network,
             &fit.theta,
@@ -569,6 +573,26 @@ mod tests {
         let mean = -f64::from(y[5]) / 5.0;
         assert!(fit.loss < 1e-6, "{}", fit.loss);
         assert!((f - mean).abs() < 1e-3, "{f} is not {mean}");
+    }
+
+    /// There is more evidence that ten rows of noise are noise than that twenty coefficients meet them.
+    #[test]
+    fn noise_is_not_met_exactly() {
+        let draws = Stream::new(3);
+        let mut x: Vec<f32> = (0..210).map(|i| draws.normal(i) as f32).collect();
+        let y = x.split_off(200);
+        let samples = Samples::new(20, x, y).unwrap();
+        let every: Vec<usize> = (0..10).collect();
+        let rows = Rows::new(&samples, &every, Kind::Gaussian, 1);
+        let network = Network::affine(20, 1, 20).unwrap();
+        let exact = {
+            let theta = fresh(&network, Stream::new(1));
+            let prior = Prior::new(&network, FIRST_PRECISION);
+            Fit::climbed(&network, &rows, theta, prior, 100, NEVER)
+        };
+        let fit = Fit::new(&network, &rows, 100, Stream::new(1), NEVER);
+        assert!(exact.loss < 1e-6 * rows.loss_at_zero());
+        assert!(fit.loss > 1e-2 * rows.loss_at_zero() && fit.surprise < exact.surprise);
     }
 
     /// A fold is tried again, as often as before, only where another one says that a much smaller loss is to be had.
