@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 /// Prior precision before the first look at the evidence.
 const FIRST_PRECISION: f64 = 0.1;
-/// As much where there are as many coefficients as rows.
+/// As much of an affine function with as many coefficients as rows.
 const STRONG_PRECISION: f64 = 100.0;
 /// Steps between looks at the evidence.
 const LOOK: usize = 5;
@@ -77,8 +77,9 @@ impl Fit {
             Self::climbed(network, rows, fresh(network, stream), prior, steps, stop)
         };
         let fit = from(FIRST_PRECISION);
-        // As many coefficients as rows can meet every target. Then the evidence has an optimum without noise, which is not always the best one.
-        if network.count() < rows.n {
+        // An affine function of as many coefficients as rows can meet every target. Then the evidence has an optimum without noise, which is
+        // not always the best one.
+        if network.r() > 0 || network.count() < rows.n {
             return fit;
         }
         Self::least_surprising(&[fit, from(STRONG_PRECISION)]).clone()

@@ -200,6 +200,26 @@ mod tests {
         assert_eq!((screened(5000, 1.0), screened(5000, 1e15)), (8, 72));
     }
 
+    /// The paper's form has one of three inputs, a channel and a unit in ten numbers, in which carried inputs have no place.
+    #[test]
+    fn the_smallest_of_the_papers_form_competes() {
+        let space = |cap| Space {
+            cap,
+            above: 0,
+            d: 3,
+            outputs: 1,
+            activations: vec![Activation::Relu],
+            iterations: vec![2],
+            paper: true,
+            said: usize::MAX,
+        };
+        for method in [Method::Single, Method::Loop] {
+            assert!(space(9).networks(method).is_empty());
+            let ten = space(10).networks(method);
+            assert!(!ten.is_empty() && ten.iter().all(|c| c.network.to_paper().count() <= 10));
+        }
+    }
+
     #[test]
     fn half_of_the_work_goes_to_units_of_one_input() {
         let starts = |work: f64| stepwise_starts(1e9, work);
