@@ -19,6 +19,9 @@ pub(crate) enum Bench {
         /// Instruction level instead of all that the machine has: avx512, avx2, neon, portable or fastest
         #[arg(long, value_name = "NAME")]
         level: Option<String>,
+        /// One of the shapes, A to K, instead of all
+        #[arg(long, value_name = "SHAPE")]
+        only: Option<String>,
     },
     /// How our engine's time and memory grow with T, B, n and the number of fits
     Scale(scale::Growth),
@@ -35,11 +38,13 @@ pub(crate) enum Bench {
 impl Bench {
     pub(crate) fn run(&self) -> Result<()> {
         match self {
-            Self::Engine { json, level } => {
+            Self::Engine { json, level, only } => {
                 let mut bench = command("cargo");
                 bench.args(ENGINE).arg("--").args(json.then_some("--json"));
-                if let Some(level) = level {
-                    bench.args(["--level", level]);
+                for (option, value) in [("--level", level), ("--only", only)] {
+                    if let Some(value) = value {
+                        bench.args([option, value]);
+                    }
                 }
                 succeed(&mut bench, "the engine's benchmark")
             }

@@ -74,8 +74,8 @@ enum Command {
     Curve(commands::curve::Arguments),
     /// Predict the rows of a table with a fitted model.
     ///
-    /// Rows are read, predicted and written in parts, in order, so that memory does not grow with a file or a pipe; rows before one
-    /// that is refused are already printed, while -o writes all or nothing. --json and --every-iteration hold all rows in memory.
+    /// Rows are read, predicted and written in parts, in order, so that memory does not grow with a file or a pipe; parts before one
+    /// with a row that is refused are already printed, while -o writes all or nothing. --json and --every-iteration hold all rows in memory.
     Predict(commands::predict::Arguments),
     /// Score a fitted model on rows with known targets.
     Score(commands::score::Arguments),

@@ -108,6 +108,12 @@ const SECONDS_OF_SCORING: f64 = 0.125;
 /// Shapes with more parameters are not fitted by scoring.
 const MOST_SCORED: usize = 1024;
 
+/// Ends with a sentence that says what an option can be.
+fn refuse(why: &str) -> ! {
+    eprintln!("error: {why}");
+    std::process::exit(2);
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let Some(i) = arguments.iter().position(|a| a == "--cases") {
@@ -124,16 +130,27 @@ fn main() {
         true => smooth_shapes(),
         false => SHAPES.to_vec(),
     };
-    let value_of = |name: &str| arguments.iter().skip_while(|a| *a != name).nth(1);
+    let value_of = |name: &str| {
+        let mut after = arguments.iter().skip_while(|a| *a != name);
+        after.next()?;
+        Some(after.next().map_or("", String::as_str))
+    };
     let (only, level) = (value_of("--only"), value_of("--level"));
     let mut levels = Level::available();
+    let names: Vec<&str> = levels.iter().map(|l| l.name()).collect();
     levels.retain(|l| {
         let fastest = *l == Level::fastest();
         level.is_none_or(|name| name == l.name() || fastest && name == "fastest")
     });
     if levels.is_empty() {
-        eprintln!("this machine does not have the instruction level that --level names");
-        std::process::exit(2);
+        refuse(&format!(
+            "--level is one of {} or fastest here",
+            names.join(", ")
+        ));
+    }
+    if only.is_some_and(|name| shapes.iter().all(|shape| shape.name != name)) {
+        let names: Vec<&str> = shapes.iter().map(|shape| shape.name).collect();
+        refuse(&format!("--only is one of {}", names.join(", ")));
     }
     let json = arguments.iter().any(|a| a == "--json");
     let mut objects = Vec::new();

@@ -92,7 +92,9 @@ fn cache() -> Option<std::path::PathBuf> {
 
 #[cfg(not(feature = "cuda"))]
 fn gpu(_: usize, _: bool) -> Result<Runner, SpecError> {
-    Err(failed("this build has no engine for GPUs".to_string()))
+    Err(failed(
+        "this build has no engine for GPUs, which the feature `cuda` adds".to_string(),
+    ))
 }
 
 fn failed(why: String) -> SpecError {
