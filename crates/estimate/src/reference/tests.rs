@@ -34,6 +34,11 @@ fn folds(n: usize, count: usize) -> Vec<Vec<usize>> {
     (0..count).map(fold).collect()
 }
 
+/// The better one, chosen and judged by the same folds.
+fn judged_by(folds: &[Vec<usize>], samples: &Samples, likelihood: Likelihood) -> Reference {
+    reference(samples, likelihood, [folds; 2], Stream::new(1), &never).unwrap()
+}
+
 /// Boosted trees and the kernel, each judged.
 fn both(samples: &Samples, likelihood: Likelihood, count: usize) -> [Reference; 2] {
     let table = Table {
@@ -114,14 +119,7 @@ fn medians_are_not_moved_by_outliers() {
     let samples = samples(300, 2, 8, |x, e| {
         step(x[0]) + if e > 1.28 { 50.0 } else { 0.1 * e }
     });
-    let found = reference(
-        &samples,
-        laplace(),
-        [&folds(300, 5); 2],
-        Stream::new(1),
-        &never,
-    )
-    .unwrap();
+    let found = judged_by(&folds(300, 5), &samples, laplace());
     assert_eq!(found.name, "boosted trees");
     let outputs = found.outputs(samples.x());
     let near = |i: &usize| (outputs[*i] - step(f64::from(samples.x()[2 * i]))).abs() < 0.5;
@@ -161,14 +159,7 @@ fn the_right_class_has_the_largest_output() {
 fn a_smooth_function_of_a_direction_is_the_kernels() {
     let truth = |x: &[f64]| (1.5 * x[0] - x[1] + 0.5 * x[2]).sin();
     let samples = samples(250, 5, 12, |x, e| truth(x) + 0.05 * e);
-    let found = reference(
-        &samples,
-        gaussian(),
-        [&folds(250, 1); 2],
-        Stream::new(1),
-        &never,
-    )
-    .unwrap();
+    let found = judged_by(&folds(250, 1), &samples, gaussian());
     assert_eq!((found.name, found.losses.len()), ("kernel", 50));
     // A plain metric gets no further than 0.1; learnt directions do.
     assert!(found.cross_validation < 0.02, "{}", found.cross_validation);
