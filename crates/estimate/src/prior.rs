@@ -33,7 +33,7 @@ pub(crate) struct Prior {
     across: Vec<Vec<usize>>,
     /// Number of classes.
     classes: f64,
-    /// What the prior takes the output's bias to be: [that](Rows::centre) of the rows that are fitted.
+    /// What the prior takes the output's bias to be: [that](crate::rows::Rows::centre) of the rows that are fitted.
     pub(crate) centre: f64,
     /// Precision of each group.
     pub(crate) alpha: Vec<f64>,
